@@ -1,0 +1,24 @@
+"""Authorizer function: turns the bearer token of a request into the grant that the functions behind it trust."""
+
+import sys
+from typing import Any
+
+from aws_lambda_powertools import Logger, Metrics
+from aws_lambda_powertools.metrics import MetricUnit
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from s3_agent_memory import bootstrap
+from s3_agent_memory.edge import http_auth
+
+logger = Logger(service="authorizer", stream=sys.stderr)
+metrics = Metrics(namespace="S3AgentMemory", service="authorizer")
+tokens = bootstrap.build_token_service()  # Once per cold start: settings read, clients built.
+
+
+@logger.inject_lambda_context
+@metrics.log_metrics
+def lambda_handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
+    """Let every request pass on, with its grant or with the reason why it has none."""
+    answer = http_auth.authorize(event, tokens)
+    metrics.add_metric(name="TokensRefused", unit=MetricUnit.Count, value=int("error" in answer["context"]))
+    return answer

@@ -1,0 +1,198 @@
+"""The whole system on one machine: all functions in one process, HTTP in, events and schedules between them.
+
+Run it with ``make run`` or ``python functions/local_stack.py``. ``LocalSettings`` says what the environment sets, the
+store is chosen like everywhere else (``S3_AGENT_MEMORY_URL``, a directory by default).
+"""
+
+import errno
+import logging
+import os
+import shlex
+import signal
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+from urllib.parse import unquote, urlsplit
+
+if not __package__:
+    # As a script, Python looks for modules beside this file instead of in the project.
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+
+from functions.local_function import LocalFunction
+from functions.local_gateway import ADDRESS, LocalGateway
+from functions.local_queue import WINDOW_SECONDS, ChangeQueue
+from functions.local_schedule import Schedule
+from s3_agent_memory import bootstrap
+from s3_agent_memory.edge import aws_events, token_file
+
+EXIT_FAILED: Final = 1
+EXIT_USAGE: Final = 2
+API_SECONDS: Final = 29.0
+EVENT_SECONDS: Final = 60.0
+TOKEN_NAMESPACE: Final = "default"
+_EVENT_FUNCTIONS: Final = ("indexer", "pruner", "sweeper")
+_REQUEST_FUNCTIONS: Final = ("http_api", "authorizer")
+_URL_NAME: Final = "S3_AGENT_MEMORY_URL"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalSettings:
+    """What the environment may set.
+
+    Attributes:
+        port: ``PORT``; 0 takes any free one.
+        prune_seconds: ``PRUNE_INTERVAL_SECONDS`` between two runs of the pruner.
+        sweep_seconds: ``SWEEP_INTERVAL_SECONDS`` between two runs of the sweeper.
+        window_seconds: ``INDEX_WINDOW_SECONDS`` for which changes are collected before the indexer sees them.
+    """
+
+    port: int = 8787
+    prune_seconds: float = 60.0
+    sweep_seconds: float = 300.0
+    window_seconds: float = WINDOW_SECONDS
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str]) -> Self:
+        """Return the settings.
+
+        Raises:
+            ValueError: one is no positive number; the message names it.
+        """
+        usual = cls()
+        port = _number(environ, "PORT", usual.port)
+        if port != int(port) or port > 65_535:
+            raise ValueError("PORT must be a whole number from 0 to 65535")
+        return cls(
+            port=int(port),
+            prune_seconds=_number(environ, "PRUNE_INTERVAL_SECONDS", usual.prune_seconds),
+            sweep_seconds=_number(environ, "SWEEP_INTERVAL_SECONDS", usual.sweep_seconds),
+            window_seconds=_number(environ, "INDEX_WINDOW_SECONDS", usual.window_seconds),
+        )
+
+
+def _number(environ: Mapping[str, str], name: str, default: float) -> float:
+    try:
+        number = float(environ.get(name) or default)
+    except ValueError:
+        number = -1.0
+    # Threads cannot wait longer than this; it also refuses infinity and, by comparing, NaN.
+    if not 0 <= number <= threading.TIMEOUT_MAX:
+        raise ValueError(f"{name} must be a positive number")
+    return number
+
+
+class LocalStack:
+    """All functions, and what moves requests and events between them."""
+
+    def __init__(self, settings: LocalSettings, *, store_url: str) -> None:
+        indexer, pruner, sweeper = (_function(name, EVENT_SECONDS) for name in _EVENT_FUNCTIONS)
+        api, authorizer = (_function(name, API_SECONDS) for name in _REQUEST_FUNCTIONS)
+        self.gateway = LocalGateway(settings.port, api=api, authorizer=authorizer, monotonic=time.monotonic)
+        self._server = threading.Thread(target=self.gateway.serve_forever, name="gateway")
+        self._queue = ChangeQueue(indexer, root=aws_events.key_root(store_url), window_seconds=settings.window_seconds)
+        self._schedules = (
+            Schedule(pruner, interval_seconds=settings.prune_seconds),
+            Schedule(sweeper, interval_seconds=settings.sweep_seconds),
+        )
+        # Only stores opened after this report their changes, and a handler opens its store when it is imported.
+        bootstrap.observe_changes(self._queue.put)
+        for function in (indexer, pruner, sweeper, api, authorizer):
+            function.load()
+
+    def start(self) -> None:
+        """Start to work; requests are answered when this returns."""
+        self._queue.start()
+        for schedule in self._schedules:
+            schedule.start()
+        self._server.start()
+
+    def stop(self) -> None:
+        """Finish what is being worked on, index what is pending, and return when all is done."""
+        self.gateway.stop()
+        self._server.join()
+        for schedule in self._schedules:
+            schedule.close()
+        self._queue.close()
+
+
+def _function(name: str, timeout_seconds: float) -> LocalFunction:
+    return LocalFunction(name, timeout_seconds=timeout_seconds, monotonic=time.monotonic)
+
+
+def main() -> int:
+    """Run until interrupted, and return the exit code: 0, 1 if the store failed, 2 for wrong settings."""
+    _prepare_environment()
+    try:
+        settings = LocalSettings.from_environment(os.environ)
+        store_url = bootstrap.Settings.from_environment().url
+        stack = LocalStack(settings, store_url=store_url)
+        token_path = _token_path(store_url)
+        is_new = token_file.ensure_token(
+            token_path, bootstrap.build_token_service(), principal="local", namespace=TOKEN_NAMESPACE
+        )
+    except ValueError as error:
+        return _fail(str(error), EXIT_USAGE)
+    except OSError as error:
+        hint = "choose another port with PORT=..." if error.errno == errno.EADDRINUSE else "see above"
+        return _fail(f"{error}; {hint}", EXIT_USAGE)
+    except Exception as error:  # noqa: BLE001  # A store fails in its own ways; the reason is for the reader.
+        return _fail(f"the store cannot be used: {error}", EXIT_FAILED)
+    _run(stack, _banner(stack.gateway.port, store_url, token_path, is_new=is_new))
+    return 0
+
+
+def _prepare_environment() -> None:
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    os.environ.setdefault("POWERTOOLS_METRICS_DISABLED", "true")
+    os.environ.setdefault("POWERTOOLS_LOG_LEVEL", "WARNING")
+    if os.environ.get(_URL_NAME) == "memory://":
+        # Every opening of a nameless store in memory is a new one, but the functions must share theirs.
+        os.environ[_URL_NAME] = "memory://local-stack"
+
+
+def _run(stack: LocalStack, banner: str) -> None:
+    stopping = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopping.set())
+    stack.start()
+    print(banner, flush=True)
+    stopping.wait()
+    print("stopping: finishing requests and indexing what is pending", flush=True)
+    stack.stop()
+
+
+def _token_path(store_url: str) -> Path:
+    parts = urlsplit(store_url)
+    folder = unquote(parts.netloc + parts.path) if parts.scheme == "file" else ".agent-memory"
+    return Path(folder) / "token"
+
+
+def _banner(port: int, store_url: str, token_path: Path, *, is_new: bool) -> str:
+    base = f"http://{ADDRESS}:{port}"
+    authorization = f'-H "Authorization: Bearer $(cat {shlex.quote(str(token_path))})"'
+    curl = f"curl -sS {authorization} -H 'Content-Type: application/json'"
+    return f"""s3-agent-memory runs at {base}
+  data   {store_url}
+  token  {token_path} ({"new" if is_new else "as before"}; namespace {TOKEN_NAMESPACE!r}: read, write, erase)
+  API    {base}/openapi.json
+
+Remember:
+  {curl} {base}/v1/memories -d '{{"content": "Alice prefers metric units", "tags": ["prefs"]}}'
+
+Recall:
+  {curl} {base}/v1/memories/search -d '{{"query": "which units?"}}'
+
+Ctrl-C stops it."""
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"error: {message}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,26 @@
+"""Sweeper function: compares indexes with the objects they stand for, and tidies up."""
+
+import sys
+from dataclasses import asdict
+from typing import Any
+
+from aws_lambda_powertools import Logger, Metrics
+from aws_lambda_powertools.metrics import MetricUnit
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from s3_agent_memory import bootstrap
+
+logger = Logger(service="sweeper", stream=sys.stderr)
+metrics = Metrics(namespace="S3AgentMemory", service="sweeper")
+sweeper = bootstrap.build_sweeper()  # Once per cold start: settings read, clients built.
+
+
+@logger.inject_lambda_context
+@metrics.log_metrics
+def lambda_handler(_event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Repair and tidy indexes for as long as there is time; the next run goes on where this one stops."""
+    report = asdict(sweeper.run(context.get_remaining_time_in_millis))
+    metrics.add_metric(name="RowsRepaired", unit=MetricUnit.Count, value=report["changed"])
+    metrics.add_metric(name="NamespacesFailed", unit=MetricUnit.Count, value=len(report["failed"]))
+    logger.info("namespaces swept", extra={"report": report})
+    return report

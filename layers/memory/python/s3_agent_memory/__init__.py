@@ -1,0 +1,80 @@
+"""Long-term memory for AI agents as plain JSON objects in any S3-compatible bucket or directory.
+
+Public names are loaded when they are first used, so that importing one part does not load the others.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from s3_agent_memory.bootstrap import MemoryStore, Settings
+    from s3_agent_memory.domain.kinds import Kind
+    from s3_agent_memory.domain.limits import Limits
+    from s3_agent_memory.domain.memory import Attribution, Memory
+    from s3_agent_memory.domain.ranking import Ranking
+    from s3_agent_memory.errors import (
+        AgentMemoryError,
+        BackendError,
+        ConflictError,
+        CorruptError,
+        ForgottenError,
+        LimitExceededError,
+        NotFoundError,
+        ThrottledError,
+        UnknownOutcomeError,
+        ValidationError,
+    )
+    from s3_agent_memory.service.results import Hit, MemoryPage, RecallResult
+
+_MODULES = {
+    "AgentMemoryError": "errors",
+    "Attribution": "domain.memory",
+    "BackendError": "errors",
+    "ConflictError": "errors",
+    "CorruptError": "errors",
+    "ForgottenError": "errors",
+    "Hit": "service.results",
+    "Kind": "domain.kinds",
+    "LimitExceededError": "errors",
+    "Limits": "domain.limits",
+    "Memory": "domain.memory",
+    "MemoryPage": "service.results",
+    "MemoryStore": "bootstrap",
+    "NotFoundError": "errors",
+    "Ranking": "domain.ranking",
+    "RecallResult": "service.results",
+    "Settings": "bootstrap",
+    "ThrottledError": "errors",
+    "UnknownOutcomeError": "errors",
+    "ValidationError": "errors",
+}
+
+__all__ = [
+    "AgentMemoryError",
+    "Attribution",
+    "BackendError",
+    "ConflictError",
+    "CorruptError",
+    "ForgottenError",
+    "Hit",
+    "Kind",
+    "LimitExceededError",
+    "Limits",
+    "Memory",
+    "MemoryPage",
+    "MemoryStore",
+    "NotFoundError",
+    "Ranking",
+    "RecallResult",
+    "Settings",
+    "ThrottledError",
+    "UnknownOutcomeError",
+    "ValidationError",
+]
+
+
+def __getattr__(name: str) -> object:
+    module = _MODULES.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{module}"), name)

@@ -1,0 +1,1 @@
+"""Edges: where the library meets the world (command line, HTTP, AWS events)."""

@@ -1,0 +1,223 @@
+"""What each command does: translate options, call the library once, answer with a JSON document."""
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from typing import Any, Final
+
+from s3_agent_memory import bootstrap
+from s3_agent_memory.bootstrap import MemoryStore, Settings
+from s3_agent_memory.domain.keys import parse_namespace
+from s3_agent_memory.domain.memory import IMPORTANCE_DEFAULT, Attribution
+from s3_agent_memory.edge.cli_errors import exit_code_of
+from s3_agent_memory.edge.cli_output import (
+    Answer,
+    bounded_lines,
+    grant_document,
+    opened_input,
+    progress_bar,
+    report_document,
+    write_lines,
+)
+from s3_agent_memory.edge.http_documents import memory_document, page_document, recall_document, stats_document
+from s3_agent_memory.errors import CorruptError, ValidationError
+
+SECONDS_PER_DAY: Final = 86_400
+
+
+def run(arguments: argparse.Namespace) -> Answer:
+    """Run the command that was parsed and return its answer.
+
+    Raises:
+        AgentMemoryError: what the library raised.
+    """
+    settings = Settings.from_environment()
+    given = {name: value for name in ("url", "namespace") if (value := getattr(arguments, name, None)) is not None}
+    return _COMMANDS[arguments.command](arguments, replace(settings, **given))
+
+
+def _open(settings: Settings) -> MemoryStore:
+    return bootstrap.build_cli_store(settings)
+
+
+def _remember(arguments: argparse.Namespace, settings: Settings) -> Answer:
+    memory = _open(settings).remember(
+        settings.namespace,
+        arguments.text,
+        kind=arguments.kind or "semantic",
+        tags=arguments.tags or (),
+        importance=IMPORTANCE_DEFAULT if arguments.importance is None else arguments.importance,
+        ttl=_seconds(arguments.ttl_days),
+        source=arguments.source,
+        data=arguments.data,
+        metadata=arguments.metadata,
+        attribution=Attribution(**{item.name: getattr(arguments, item.name) for item in fields(Attribution)}),
+        id=arguments.id,
+        resurrect=arguments.resurrect,
+    )
+    return Answer(memory_document(memory))
+
+
+def _update(arguments: argparse.Namespace, settings: Settings) -> Answer:
+    memory = _open(settings).update(
+        settings.namespace,
+        arguments.id,
+        expected_version=arguments.expected_version,
+        **_changes(arguments),
+    )
+    return Answer(memory_document(memory))
+
+
+def _changes(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments of an update: what an option sets, what ``--clear`` empties, and nothing else."""
+    given = {
+        name: value
+        for name in ("content", "source", "importance", "tags", "data", "metadata")
+        if (value := getattr(arguments, name)) is not None
+    }
+    if arguments.ttl_days is not None:
+        given["ttl"] = _seconds(arguments.ttl_days)
+    cleared = {_CLEARED[field][0]: _CLEARED[field][1] for field in arguments.clear}
+    both = sorted(cleared.keys() & given.keys())
+    if both:
+        raise ValidationError(f"{both[0]} is both set and cleared; choose one")
+    return given | cleared
+
+
+# What --clear FIELD passes to an update: the argument and the value that empties it.
+_CLEARED: Final[Mapping[str, tuple[str, object]]] = {
+    "source": ("source", None),
+    "tags": ("tags", ()),
+    "data": ("data", None),
+    "metadata": ("metadata", None),
+    "expiry": ("ttl", None),
+}
+
+
+def _forget(arguments: argparse.Namespace, settings: Settings) -> Answer:
+    _open(settings).forget(settings.namespace, arguments.id, reason=arguments.reason)
+    return Answer({"id": arguments.id, "forgotten": True})
+
+
+def _recall(arguments: argparse.Namespace, settings: Settings) -> Answer:
+    result = _open(settings).recall(
+        settings.namespace, arguments.query, explain=arguments.explain, **_selection(arguments)
+    )
+    return Answer(recall_document(result))
+
+
+def _get(arguments: argparse.Namespace, settings: Settings) -> Answer:
+    return Answer(memory_document(_open(settings).get(settings.namespace, arguments.id)))
+
+
+def _list(arguments: argparse.Namespace, settings: Settings) -> Answer:
+    page = _open(settings).list(settings.namespace, cursor=arguments.cursor, **_selection(arguments))
+    return Answer(page_document(page))
+
+
+def _selection(arguments: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "kind": arguments.kind,
+        "tags": arguments.tags or (),
+        "filter": arguments.filter,
+        "limit": arguments.limit,
+        "consistency": arguments.consistency,
+    }
+
+
+def _prune(_arguments: argparse.Namespace, settings: Settings) -> Answer:
+    with progress_bar("prune") as progress:
+        return Answer(report_document(_open(settings).prune_expired(settings.namespace, progress=progress)))
+
+
+def _reindex(_arguments: argparse.Namespace, settings: Settings) -> Answer:
+    with progress_bar("reindex") as progress:
+        return Answer(report_document(_open(settings).reindex(settings.namespace, progress=progress)))
+
+
+def _sweep(_arguments: argparse.Namespace, settings: Settings) -> Answer:
+    return Answer(report_document(_open(settings).sweep(settings.namespace)))
+
+
+def _stats(_arguments: argparse.Namespace, settings: Settings) -> Answer:
+    return Answer(stats_document(parse_namespace(settings.namespace), _open(settings).stats(settings.namespace)))
+
+
+def _namespaces(arguments: argparse.Namespace, settings: Settings) -> Answer:
+    return Answer({"namespaces": _open(settings).namespaces(arguments.prefix)})
+
+
+def _export(arguments: argparse.Namespace, settings: Settings) -> Answer:
+    corrupt_keys: list[str] = []
+    with progress_bar("export") as progress:
+        lines = _open(settings).export(
+            settings.namespace,
+            include_expired=arguments.include_expired,
+            progress=progress,
+            on_corrupt=corrupt_keys.append,
+        )
+        write_lines(lines, arguments.output)
+    for key in corrupt_keys:
+        print(f"error: {key} cannot be read and is left out [{CorruptError.code}]", file=sys.stderr)
+    return Answer(None, exit_code_of(CorruptError.code) if corrupt_keys else 0)
+
+
+def _import(arguments: argparse.Namespace, settings: Settings) -> Answer:
+    store = _open(settings)
+    with opened_input(arguments.file) as file, progress_bar("import") as progress:
+        report = store.import_(
+            settings.namespace,
+            bounded_lines(file, line_bytes_max=store.limits.line_bytes_max),
+            overwrite=arguments.overwrite,
+            resurrect=arguments.resurrect,
+            progress=progress,
+        )
+    return Answer(report_document(report), max((exit_code_of(line.code) for line in report.errors), default=0))
+
+
+def _token_create(arguments: argparse.Namespace, settings: Settings) -> Answer:
+    prefix = arguments.namespace_prefix
+    if prefix is not None and hasattr(arguments, "namespace"):
+        raise ValidationError("give --namespace or --namespace-prefix, not both")
+    token, grant = bootstrap.build_token_service(settings).create(
+        principal=arguments.principal,
+        namespace=settings.namespace if prefix is None else prefix,
+        covers_children=prefix is not None,
+        permissions=tuple(arguments.permission or ("read", "write")),
+        ttl=_seconds(arguments.ttl_days),
+    )
+    return Answer({"token": token, **grant_document(grant)})
+
+
+def _token_list(_arguments: argparse.Namespace, settings: Settings) -> Answer:
+    return Answer({"tokens": [grant_document(grant) for grant in bootstrap.build_token_service(settings).list()]})
+
+
+def _token_revoke(arguments: argparse.Namespace, settings: Settings) -> Answer:
+    grant = bootstrap.build_token_service(settings).revoke(arguments.token_id)
+    return Answer({"token_id": grant.token_id, "revoked": True})
+
+
+def _seconds(days: float | None) -> float | None:
+    return None if days is None else days * SECONDS_PER_DAY
+
+
+_COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace, Settings], Answer]]] = {
+    "remember": _remember,
+    "recall": _recall,
+    "get": _get,
+    "forget": _forget,
+    "update": _update,
+    "list": _list,
+    "prune": _prune,
+    "reindex": _reindex,
+    "sweep": _sweep,
+    "stats": _stats,
+    "namespaces": _namespaces,
+    "export": _export,
+    "import": _import,
+    "token create": _token_create,
+    "token list": _token_list,
+    "token revoke": _token_revoke,
+}

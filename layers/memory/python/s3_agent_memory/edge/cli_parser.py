@@ -1,0 +1,288 @@
+"""The command line's grammar: commands, options, their types and their help. It imports nothing heavy."""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from typing import Final, TypeAlias
+
+from s3_agent_memory import names
+from s3_agent_memory.domain.grants import Permission
+from s3_agent_memory.domain.json_values import decode_json
+from s3_agent_memory.domain.kinds import Kind
+from s3_agent_memory.errors import ValidationError
+
+PROGRAM: Final = "s3-agent-memory"
+CLEARABLE_FIELDS: Final = ("source", "tags", "data", "metadata", "expiry")
+
+_PROGRAM_EPILOG: Final = f"""\
+examples:
+  {PROGRAM} remember "Alice prefers metric units" --kind procedural -n users/alice
+  {PROGRAM} recall "which units?" -n users/alice
+  {PROGRAM} export -n users/alice -o alice.jsonl
+
+Output is JSON on standard output; errors and progress go to standard error.
+exit codes: 0 ok, 1 not found, 2 validation error, 3 conflict or backend error
+environment: {names.ENV_URL} (default {names.DEFAULT_URL}), {names.ENV_NAMESPACE} (default {names.DEFAULT_NAMESPACE})
+"""
+
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+class _PrintVersion(argparse.Action):
+    """Prints the version; looks it up only when asked, because package metadata takes long to read."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,  # noqa: ARG002
+        values: object,  # noqa: ARG002
+        option_string: str | None = None,  # noqa: ARG002
+    ) -> None:
+        sys.stdout.write(f"{PROGRAM} {version(PROGRAM)}\n")
+        parser.exit()
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line.
+
+    A parsed command line names its command in ``command`` (``"recall"``, ``"token create"``). ``url`` and ``namespace``
+    are there only if they were given, before or after the command.
+    """
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        description="Long-term memory for AI agents, as plain JSON objects in S3 or in a directory.",
+        epilog=_PROGRAM_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action=_PrintVersion, nargs=0, help="print the version and exit")
+    _add_store_options(parser)
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, title="commands")
+    _add_writing_commands(commands)
+    _add_reading_commands(commands)
+    _add_upkeep_commands(commands)
+    _add_transfer_commands(commands)
+    _add_token_commands(commands)
+    return parser
+
+
+def _add_store_options(parser: argparse.ArgumentParser) -> None:
+    # SUPPRESS keeps the subcommand's copy of an option from overwriting what was given before the subcommand.
+    parser.add_argument(
+        "--url",
+        default=argparse.SUPPRESS,
+        help=f"where the store is: s3://bucket/prefix or file://DIR (default: ${names.ENV_URL} or {names.DEFAULT_URL})",
+    )
+    parser.add_argument(
+        "-n",
+        "--namespace",
+        default=argparse.SUPPRESS,
+        metavar="NAMESPACE",
+        help=f"whose memories, such as users/alice (default: ${names.ENV_NAMESPACE} or {names.DEFAULT_NAMESPACE})",
+    )
+
+
+def _add_command(commands: Commands, name: str, summary: str, *examples: str) -> argparse.ArgumentParser:
+    """Add a command; ``name`` is its full name, of which the last word is what the parser at this level reads."""
+    parser = commands.add_parser(
+        name.rsplit(maxsplit=1)[-1],
+        help=summary,
+        description=f"{summary[0].upper()}{summary[1:]}.",
+        epilog="\n".join(["examples:", *(f"  {PROGRAM} {name} {example}".rstrip() for example in examples)]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(command=name)
+    _add_store_options(parser)
+    return parser
+
+
+def _add_writing_commands(commands: Commands) -> None:
+    remember = _add_command(
+        commands,
+        "remember",
+        "store one memory",
+        '"Alice is vegetarian" --tag food --importance 0.8 -n users/alice',
+        '"Asked for a ramen recipe" --kind episodic --ttl-days 7 -n users/alice',
+    )
+    remember.add_argument("text", metavar="TEXT", help="what to remember")
+    _add_kind(remember)
+    _add_fields(remember)
+    remember.add_argument("--id", help="an id of your own (default: a new time-ordered one)")
+    remember.add_argument("--resurrect", action="store_true", help="allow an --id that was forgotten")
+    for option, what in _ATTRIBUTION_OPTIONS.items():
+        remember.add_argument(option, help=what)
+
+    update = _add_command(
+        commands,
+        "update",
+        "change fields of one memory; the others stay as they are",
+        "alice-diet --content 'Alice is vegan' --expected-version 1 -n users/alice",
+        "alice-diet --data '{\"since\": null}' --clear expiry -n users/alice",
+    )
+    _add_id(update)
+    update.add_argument("--content", help="the new text")
+    _add_fields(update)
+    update.add_argument(
+        "--clear",
+        action="append",
+        choices=CLEARABLE_FIELDS,
+        default=[],
+        help="empty a field; may be repeated",
+    )
+    update.add_argument(
+        "--expected-version", type=int, metavar="V", help="change it only if it still has this version (else exit 3)"
+    )
+
+    forget = _add_command(commands, "forget", "delete one memory for good", "alice-diet --reason outdated")
+    _add_id(forget)
+    forget.add_argument("--reason", help="why; kept in the tombstone, never the content")
+
+
+_ATTRIBUTION_OPTIONS: Final[Mapping[str, str]] = {
+    "--user-id": "the user it is about",
+    "--agent-id": "the agent that learnt it",
+    "--session-id": "the conversation it is from",
+    "--author": "who said it",
+}
+
+
+def _add_reading_commands(commands: Commands) -> None:
+    recall = _add_command(
+        commands,
+        "recall",
+        "search memories, best first",
+        '"what can Alice eat?" -n users/alice',
+        '"units" --kind procedural --limit 3 --explain -n users/alice',
+        '"trips" --filter \'{"data.city": "Rome", "data.price": {"$lt": 10}}\'',
+    )
+    recall.add_argument("query", metavar="QUERY", help='what to look for; "" ranks by recency and importance')
+    _add_selection(recall, limit_default=10)
+    recall.add_argument("--explain", action="store_true", help="show the parts of each score")
+
+    get = _add_command(commands, "get", "show one memory", "alice-diet -n users/alice")
+    _add_id(get)
+
+    listing = _add_command(
+        commands, "list", "show memories, most recently updated first", "--tag food --limit 20 -n users/alice"
+    )
+    _add_selection(listing, limit_default=50)
+    listing.add_argument("--cursor", help="the next_cursor of the page before")
+
+
+def _add_upkeep_commands(commands: Commands) -> None:
+    _add_command(commands, "prune", "forget the memories that have expired", "-n users/alice")
+    _add_command(commands, "reindex", "rebuild the index from the memory objects", "-n users/alice")
+    _add_command(commands, "sweep", "compare the index with the memory objects and repair it", "-n users/alice")
+    _add_command(commands, "stats", "show figures about a namespace", "-n users/alice")
+    namespaces = _add_command(commands, "namespaces", "show the namespaces of the store", "", "users")
+    namespaces.add_argument("prefix", nargs="?", metavar="PREFIX", help="only this namespace and those below it")
+
+
+def _add_transfer_commands(commands: Commands) -> None:
+    export = _add_command(
+        commands, "export", "write memories as JSON lines", "-n users/alice > alice.jsonl", "-o alice.jsonl"
+    )
+    export.add_argument(
+        "-o", "--output", metavar="FILE", help="replace this file at the end (default: standard output)"
+    )
+    export.add_argument("--include-expired", action="store_true", help="also those past their expiry")
+
+    importing = _add_command(
+        commands,
+        "import",
+        "read memories as JSON lines into the namespace given by -n",
+        "alice.jsonl -n users/alice",
+        "- --overwrite < alice.jsonl",
+    )
+    importing.add_argument("file", metavar="FILE", help="the file to read; - is standard input")
+    importing.add_argument("--overwrite", action="store_true", help="replace memories whose id exists (default: skip)")
+    importing.add_argument("--resurrect", action="store_true", help="allow ids that were forgotten (default: refuse)")
+
+
+def _add_token_commands(commands: Commands) -> None:
+    token = commands.add_parser(
+        "token", help="manage access tokens of the HTTP API", description="Manage access tokens of the HTTP API."
+    )
+    _add_store_options(token)
+    actions = token.add_subparsers(metavar="ACTION", required=True, title="actions")
+    create = _add_command(
+        actions,
+        "token create",
+        "create a token; it is shown once and only its SHA-256 is kept",
+        "--principal alice-laptop -n users/alice",
+        "--principal backend --namespace-prefix users --permission read --ttl-days 30",
+    )
+    create.add_argument("--principal", required=True, metavar="P", help="who will bear it")
+    create.add_argument(
+        "--namespace-prefix", metavar="NAMESPACE", help="cover this namespace and all below it (instead of -n)"
+    )
+    create.add_argument(
+        "--permission",
+        action="append",
+        choices=[permission.value for permission in Permission],
+        help="what it allows; may be repeated (default: read and write)",
+    )
+    create.add_argument("--ttl-days", type=float, metavar="N", help="days until it expires (default: never)")
+    _add_command(actions, "token list", "show the grants of all tokens", "")
+    revoke = _add_command(actions, "token revoke", "make a token invalid", "3f2a9c01")
+    revoke.add_argument("token_id", metavar="ID", help="its token_id, or the first 8 or more digits of it")
+
+
+def _add_id(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", help="the id of the memory")
+
+
+def _add_kind(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--kind", choices=[kind.value for kind in Kind], help="what it is about")
+
+
+def _add_tags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--tag", action="append", dest="tags", metavar="T", help="a label; may be repeated")
+
+
+def _add_fields(parser: argparse.ArgumentParser) -> None:
+    _add_tags(parser)
+    parser.add_argument("--importance", type=float, metavar="F", help="0 to 1, a prior for ranking")
+    parser.add_argument("--ttl-days", type=float, metavar="N", help="days until it expires")
+    parser.add_argument("--source", help="where it comes from, such as chat:42")
+    parser.add_argument("--data", type=_json_argument, metavar="JSON", help="a JSON object of your own")
+    parser.add_argument("--metadata", type=_json_argument, metavar="JSON", help="a small JSON object of your own")
+
+
+def _add_selection(parser: argparse.ArgumentParser, *, limit_default: int) -> None:
+    _add_kind(parser)
+    _add_tags(parser)
+    parser.add_argument("--filter", type=_json_argument, metavar="JSON", help="conditions on fields")
+    parser.add_argument("--limit", type=int, default=limit_default, metavar="N", help="at most so many (%(default)s)")
+    parser.add_argument(
+        "--consistency",
+        choices=("strong", "eventual"),
+        default="strong",
+        help="eventual saves one request and may miss the newest (%(default)s)",
+    )
+
+
+def _json_argument(text: str) -> object:
+    try:
+        return decode_json(text.encode())
+    except ValidationError:
+        raise argparse.ArgumentTypeError("not valid JSON") from None
+
+
+def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
+    """Return the parsed command line; ends the process with exit code 2 and a usage message if it is wrong."""
+    parser = build_parser()
+    for position, argument in enumerate(argv, start=1):
+        if not _is_unicode(argument):
+            parser.error(f"argument {position} is not valid UTF-8 text")
+    return parser.parse_args(argv)
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,55 @@
+"""From results to JSON documents, in the shapes that ``wire.answers`` describes."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+
+from s3_agent_memory.domain.codec import memory_to_json
+from s3_agent_memory.domain.keys import Namespace, format_namespace
+from s3_agent_memory.domain.memory import Memory
+from s3_agent_memory.service.results import Hit, ImportReport, MemoryPage, RecallResult, Stats
+
+Document = dict[str, object]
+
+
+def memory_document(memory: Memory) -> Document:
+    """Return one memory with its key."""
+    return {"memory": memory_to_json(memory), "key": memory.key}
+
+
+def page_document(page: MemoryPage) -> Document:
+    """Return one page of a list."""
+    document: Document = {
+        "memories": [memory_to_json(memory) for memory in page.memories],
+        "next_cursor": page.next_cursor,
+    }
+    return document | _corrupt_keys(page.corrupt_keys)
+
+
+def recall_document(result: RecallResult) -> Document:
+    """Return the hits of a recall."""
+    document: Document = {"hits": [_hit_document(hit) for hit in result.hits], "degraded": list(result.degraded)}
+    return document | _corrupt_keys(result.corrupt_keys)
+
+
+def import_document(report: ImportReport, *, unread_lines: int) -> Document:
+    """Return the report of an import."""
+    return asdict(report) | {"errors": [asdict(error) for error in report.errors], "unread_lines": unread_lines}
+
+
+def stats_document(namespace: Namespace, stats: Stats) -> Document:
+    """Return the figures of a namespace."""
+    figures = asdict(stats) | {"by_kind": {str(kind): count for kind, count in stats.by_kind.items()}}
+    return {"namespace": format_namespace(namespace), **figures}
+
+
+def _hit_document(hit: Hit) -> Document:
+    document: Document = {"score": hit.score, **memory_document(hit.memory)}
+    return document | ({} if hit.explain is None else {"explain": _plain(hit.explain)})
+
+
+def _plain(parts: Mapping[str, float]) -> dict[str, float]:
+    return {name: float(value) for name, value in parts.items()}
+
+
+def _corrupt_keys(keys: tuple[str, ...]) -> Document:
+    return {"corrupt_keys": list(keys)} if keys else {}

@@ -1,0 +1,227 @@
+"""The routes of the HTTP API: the one table behind routing, allowed methods and the OpenAPI document."""
+
+import re
+from dataclasses import dataclass, field
+from enum import Enum
+from http import HTTPStatus
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from s3_agent_memory.wire import answers, problems
+from s3_agent_memory.wire.problems import Problem
+
+SECURITY_SCHEME: Final = "bearer"
+JSON: Final = "application/json"
+NDJSON: Final = "application/x-ndjson"
+
+
+class Body(Enum):
+    """What a request carries."""
+
+    NONE = ()
+    JSON = (JSON,)
+    LINES = (NDJSON, "application/ndjson", "application/jsonl", "application/json-lines")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """One route.
+
+    Attributes:
+        method, rule: what is matched; ``<name>`` in the rule stands for one segment of the path.
+        endpoint: name of the method of ``Endpoints`` that answers.
+        summary: one line for the document.
+        status: of success.
+        model: of the body of success; None for a body that is no JSON.
+        failures: statuses besides success and besides those that every route may answer.
+        body: what the request carries.
+        is_public: True if no token is needed.
+        extensions: more for the document.
+    """
+
+    method: str
+    rule: str
+    endpoint: str
+    summary: str
+    model: type[BaseModel] | None
+    status: HTTPStatus = HTTPStatus.OK
+    failures: tuple[HTTPStatus, ...] = ()
+    body: Body = Body.NONE
+    is_public: bool = False
+    extensions: dict[str, Any] = field(default_factory=dict)
+
+    def matches(self, path: str) -> bool:
+        """Return True if the path (percent-encoded or not) is one of this route's."""
+        return re.fullmatch(re.sub(r"<\w+>", "[^/]+", re.escape(self.rule)), path) is not None
+
+    def responses(self) -> dict[int, Any]:
+        """Return the responses for the OpenAPI document: success, and every problem that may come instead."""
+        failures = _EVERYWHERE if self.is_public else (*_EVERYWHERE, *_WITH_TOKEN, *self.failures)
+        if self.body is not Body.NONE:
+            failures = (*failures, *_WITH_BODY)
+        described = {status.value: _failure(status) for status in sorted(set(failures))}
+        return {self.status.value: self._success(), **described}
+
+    def _success(self) -> dict[str, Any]:
+        if self.model is None:
+            text = {"schema": {"type": "string", "description": "One JSON object a line."}}
+            return {"description": self.status.phrase, "content": {NDJSON: text}}
+        return {"description": self.status.phrase, "content": {JSON: {"model": self.model}}}
+
+
+_EVERYWHERE: Final = (
+    HTTPStatus.BAD_REQUEST,
+    HTTPStatus.TOO_MANY_REQUESTS,
+    HTTPStatus.INTERNAL_SERVER_ERROR,
+    HTTPStatus.SERVICE_UNAVAILABLE,
+)
+_WITH_TOKEN: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+_WITH_BODY: Final = (
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+    HTTPStatus.UNPROCESSABLE_ENTITY,
+)
+_WRITE: Final = (HTTPStatus.CONFLICT, HTTPStatus.GATEWAY_TIMEOUT)
+_WRITE_ONE: Final = (HTTPStatus.NOT_FOUND, *_WRITE)
+
+_MEMORIES: Final = "/v1/memories"
+_ONE_MEMORY: Final = _MEMORIES + "/<memory_id>"
+_LINES_BODY: Final = {"requestBody": {"required": True, "content": {NDJSON: {"schema": {"type": "string"}}}}}
+
+
+def _failure(status: HTTPStatus) -> dict[str, Any]:
+    if status is HTTPStatus.NOT_MODIFIED:
+        return {"description": status.phrase, "content": {}}
+    return {"description": status.phrase, "content": {problems.MEDIA_TYPE: {"model": Problem}}}
+
+
+ROUTES: Final = (
+    Route(
+        method="POST",
+        rule=_MEMORIES,
+        endpoint="remember",
+        summary="Store a memory.",
+        model=answers.MemoryAnswer,
+        status=HTTPStatus.CREATED,
+        failures=_WRITE,
+        body=Body.JSON,
+    ),
+    Route(
+        method="GET",
+        rule=_MEMORIES,
+        endpoint="list_memories",
+        summary="List memories, most recently updated first.",
+        model=answers.ListAnswer,
+        failures=(HTTPStatus.REQUEST_ENTITY_TOO_LARGE,),
+    ),
+    Route(
+        method="POST",
+        rule=_MEMORIES + "/search",
+        endpoint="search",
+        summary="Find memories by words, kind, tags and filter.",
+        model=answers.SearchAnswer,
+        body=Body.JSON,
+    ),
+    Route(
+        method="POST",
+        rule=_MEMORIES + "/batch",
+        endpoint="batch",
+        summary="Do up to 100 operations, with a result each.",
+        model=answers.BatchAnswer,
+        body=Body.JSON,
+    ),
+    Route(
+        method="GET",
+        rule=_ONE_MEMORY,
+        endpoint="get_memory",
+        summary="Read a memory.",
+        model=answers.MemoryAnswer,
+        failures=(HTTPStatus.NOT_MODIFIED, HTTPStatus.NOT_FOUND),
+    ),
+    Route(
+        method="PATCH",
+        rule=_ONE_MEMORY,
+        endpoint="update_memory",
+        summary="Change the fields that are sent; data and metadata merge.",
+        model=answers.MemoryAnswer,
+        failures=_WRITE_ONE,
+        body=Body.JSON,
+    ),
+    Route(
+        method="DELETE",
+        rule=_ONE_MEMORY,
+        endpoint="forget_memory",
+        summary="Delete a memory for good; a tombstone without content stays.",
+        model=answers.ForgottenAnswer,
+        failures=_WRITE_ONE,
+    ),
+    Route(
+        method="GET",
+        rule="/v1/export",
+        endpoint="export_memories",
+        summary="Read all memories as JSON lines.",
+        model=None,
+        failures=(HTTPStatus.REQUEST_ENTITY_TOO_LARGE,),
+    ),
+    Route(
+        method="POST",
+        rule="/v1/import",
+        endpoint="import_memories",
+        summary="Store memories from JSON lines; ids that exist are skipped.",
+        model=answers.ImportAnswer,
+        failures=_WRITE,
+        body=Body.LINES,
+        extensions=_LINES_BODY,
+    ),
+    Route(
+        method="GET",
+        rule="/v1/stats",
+        endpoint="read_stats",
+        summary="Read figures about a namespace.",
+        model=answers.StatsAnswer,
+    ),
+    Route(
+        method="GET",
+        rule="/v1/namespaces",
+        endpoint="list_namespaces",
+        summary="List the namespaces with memories that the token covers.",
+        model=answers.NamespacesAnswer,
+    ),
+    Route(
+        method="GET",
+        rule="/healthz",
+        endpoint="report_health",
+        summary="Say that the function runs.",
+        model=answers.StatusAnswer,
+        is_public=True,
+    ),
+    Route(
+        method="GET",
+        rule="/readyz",
+        endpoint="report_readiness",
+        summary="Say that the storage answers.",
+        model=answers.StatusAnswer,
+        is_public=True,
+    ),
+    Route(
+        method="GET",
+        rule="/openapi.json",
+        endpoint="read_openapi",
+        summary="Read this document.",
+        model=answers.OpenApiDocument,
+        is_public=True,
+    ),
+)
+
+
+def find_route(method: str, path: str) -> Route | None:
+    """Return the route of a request, the most specific one if several match."""
+    found = [route for route in ROUTES if route.method == method and route.matches(path)]
+    return min(found, key=lambda route: route.rule.count("<"), default=None)
+
+
+def allowed_methods(path: str) -> list[str]:
+    """Return the methods that a path knows."""
+    methods = {route.method for route in ROUTES if route.matches(path)}
+    return sorted(methods | ({"HEAD"} if "GET" in methods else set()) | ({"OPTIONS"} if methods else set()))

@@ -1,0 +1,131 @@
+"""BM25 (Robertson and Zaragoza 2009, "The Probabilistic Relevance Framework: BM25 and Beyond", section 3.4).
+
+Statistics are exact over live rows: an index that grew by folds and deletions scores like one that was just rebuilt.
+Only postings of the query's terms are touched, never an array over all rows.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from s3_agent_memory.index.segment import Segment
+from s3_agent_memory.index.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Document numbers, ascending, and the BM25 score of each; documents without a query term are not among them."""
+
+    docs: npt.NDArray[np.int64]
+    values: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Postings:
+    """The postings of a query: document number, frequency, text length in words, and index of the term."""
+
+    docs: npt.NDArray[np.uint64]
+    tfs: npt.NDArray[np.float32]
+    lengths: npt.NDArray[np.float32]
+    terms: npt.NDArray[np.intp]
+
+
+def score(snapshot: Snapshot, terms: Sequence[int], *, k1: float, b: float) -> Scores:
+    """Return the BM25 scores of all live documents that have at least one of the terms.
+
+    Args:
+        terms: term hashes of the query; a term that is repeated counts once for each time.
+        k1: how fast repeated terms of a document stop counting, at least 0.
+        b: how much the length of a text counts, 0 to 1.
+    """
+    counts = Counter(terms)
+    hashes = np.sort(np.fromiter(counts, np.uint64, len(counts)))
+    postings = _gather(snapshot, hashes)
+    if postings is None:
+        return Scores(np.zeros(0, np.int64), np.zeros(0))
+    document_frequencies = np.bincount(postings.terms, minlength=len(hashes))
+    weights = inverse_document_frequency(document_frequencies, snapshot.live_count)
+    weights *= [counts[term] for term in hashes.tolist()]
+    average_length = max(1, snapshot.length_total) / max(1, snapshot.live_count)
+    parts = saturation(postings.tfs, postings.lengths / np.float32(average_length), k1=k1, b=b)
+    parts *= weights.astype(np.float32)[postings.terms]
+    return _sum_by_document(postings.docs, parts)
+
+
+def inverse_document_frequency(
+    document_frequency: npt.NDArray[np.integer], document_count: int
+) -> npt.NDArray[np.float64]:
+    """Return ``ln(1 + (N - df + 0.5) / (df + 0.5))``, which is positive also for terms that most documents have."""
+    frequency = document_frequency.astype(np.float64)
+    return np.log1p((document_count - frequency + 0.5) / (frequency + 0.5))
+
+
+def saturation(
+    frequency: npt.NDArray[np.float32], relative_length: npt.NDArray[np.float32], *, k1: float, b: float
+) -> npt.NDArray[np.float32]:
+    """Return ``tf (k1 + 1) / (tf + k1 (1 - b + b * length / average length))``."""
+    norm = relative_length * np.float32(k1 * b)
+    norm += np.float32(k1 * (1 - b))
+    norm += frequency
+    return np.divide(frequency * np.float32(k1 + 1), norm, out=norm)
+
+
+def _gather(snapshot: Snapshot, hashes: npt.NDArray[np.uint64]) -> _Postings | None:
+    """Return the live postings of the terms, those of one segment after those of the one before."""
+    docs, tfs, lengths, terms, counts = [], [], [], [], []
+    for segment, base in zip(snapshot.segments, snapshot.bases.tolist(), strict=False):
+        found, slices = _lists(segment, hashes)
+        if not slices:
+            continue
+        rows = np.concatenate([segment.posting_docs[item] for item in slices])
+        docs.append(rows.astype(np.uint64) + np.uint64(base))
+        lengths.append(segment.lengths.take(rows))
+        tfs.extend(segment.posting_tfs[item] for item in slices)
+        terms.extend(found)
+        counts.extend(item.stop - item.start for item in slices)
+    if not docs:
+        return None
+    gathered = _Postings(
+        np.concatenate(docs),
+        np.concatenate(tfs).astype(np.float32),
+        np.concatenate(lengths).astype(np.float32),
+        np.repeat(terms, counts),
+    )
+    return gathered if not len(snapshot.dead) else _live(gathered, snapshot.is_live[gathered.docs])
+
+
+def _lists(segment: Segment, hashes: npt.NDArray[np.uint64]) -> tuple[list[int], list[slice]]:
+    """Return which of the terms a segment has, and where their posting lists lie."""
+    if not len(segment.term_hashes):
+        return [], []
+    indexes = segment.term_hashes.searchsorted(hashes)
+    found = np.flatnonzero(segment.term_hashes.take(indexes, mode="clip") == hashes)
+    indexes = indexes[found]
+    starts, ends = segment.term_offsets[indexes].tolist(), segment.term_offsets[indexes + 1].tolist()
+    return found.tolist(), list(map(slice, starts, ends))
+
+
+def _live(postings: _Postings, is_live: npt.NDArray[np.bool_]) -> _Postings:
+    return _Postings(
+        postings.docs[is_live], postings.tfs[is_live], postings.lengths[is_live], postings.terms[is_live]
+    )
+
+
+def _sum_by_document(docs: npt.NDArray[np.uint64], parts: npt.NDArray[np.float32]) -> Scores:
+    """Return the sum of the parts of each document.
+
+    Document number and part are sorted as one 64-bit number: lists of postings are sorted runs, which a stable sort
+    only merges, and no array over all documents is needed. Sums in float64 do not depend on the order of the parts.
+    """
+    packed = docs << np.uint64(32)
+    packed |= parts.view(np.uint32)
+    packed.sort(kind="stable")
+    sorted_docs = packed >> np.uint64(32)
+    is_first = np.ones(len(packed), np.bool_)
+    np.not_equal(sorted_docs[1:], sorted_docs[:-1], out=is_first[1:])
+    starts = np.flatnonzero(is_first)
+    values = packed.astype(np.uint32).view(np.float32).astype(np.float64)
+    return Scores(sorted_docs[starts].astype(np.int64), np.add.reduceat(values, starts))

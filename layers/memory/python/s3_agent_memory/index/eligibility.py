@@ -1,0 +1,116 @@
+"""Which rows a search may return at all, decided before ranking by posting lists and columns.
+
+What the index cannot decide (such as an order on a value in ``data``) passes here; whoever returns memories verifies
+every condition on the memory itself.
+"""
+
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from s3_agent_memory.domain.filters import TIME_FIELDS, Condition
+from s3_agent_memory.domain.kinds import Kind
+from s3_agent_memory.index.id_table import Positions
+from s3_agent_memory.index.row import KIND_CODES
+from s3_agent_memory.index.segment import Segment
+from s3_agent_memory.index.snapshot import Snapshot
+from s3_agent_memory.index.terms import OVERFLOW, TAG, condition_term, is_value_condition, term_hash
+
+Mask = npt.NDArray[np.bool_]
+
+_COMPARISONS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+    "$eq": operator.eq,
+    "$ne": operator.ne,
+    "$gt": operator.gt,
+    "$gte": operator.ge,
+    "$lt": operator.lt,
+    "$lte": operator.le,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Eligibility:
+    """What rows must satisfy: kind, all tags, all conditions, and not to be expired at ``now_us``."""
+
+    kind: Kind | None
+    tags: tuple[str, ...]
+    conditions: tuple[Condition, ...]
+    now_us: int
+
+    def keep(self, snapshot: Snapshot, docs: Positions) -> Mask | None:
+        """Return which of some rows (ascending document numbers) are eligible; None means all of them."""
+        mask: Mask | None = None
+        for segment, part, rows in snapshot.parts(docs):
+            kept = self._keep_in(segment, rows)
+            if kept is not None:
+                mask = np.ones(len(docs), np.bool_) if mask is None else mask
+                mask[part] = kept
+        return mask
+
+    def _keep_in(self, segment: Segment, rows: Positions) -> Mask | None:
+        masks = [_has_term(segment, rows, term_hash(TAG, tag)) for tag in self.tags]
+        if self.kind is not None:
+            masks.append(segment.kinds[rows] == KIND_CODES[self.kind])
+        if len(segment.expiring):
+            expires_us = segment.expires_us[rows]
+            masks.append((expires_us == 0) | (expires_us > self.now_us))
+        decided = (_satisfies(segment, rows, condition) for condition in self.conditions)
+        masks.extend(mask for mask in decided if mask is not None)
+        return np.logical_and.reduce(masks) if masks else None
+
+
+def _satisfies(segment: Segment, rows: Positions, condition: Condition) -> Mask | None:
+    """Return which rows may satisfy a condition, or None if the index cannot tell."""
+    field = condition.path[0]
+    term = condition_term(condition)
+    if term is not None:
+        return _has_term(segment, rows, term, may_overflow=is_value_condition(condition))
+    if field in TIME_FIELDS:
+        return _satisfies_time(getattr(segment, f"{field.removesuffix('_at')}_us")[rows], condition)
+    if field == "importance":
+        return _satisfies_importance(segment.importances[rows], condition)
+    if condition.operator in ("$eq", "$ne") and isinstance(condition.value, str):
+        if field == "kind":
+            code = next((code for kind, code in KIND_CODES.items() if kind == condition.value), -1)
+            return _mask(_COMPARISONS[condition.operator](segment.kinds[rows], np.int16(code)))
+        if field == "id":
+            position = segment.find(condition.value)
+            return _mask(_COMPARISONS[condition.operator](rows, -1 if position is None else position))
+    return None
+
+
+def _satisfies_time(values: npt.NDArray[np.int64], condition: Condition) -> Mask | None:
+    """Compare moments in microseconds; 0 stands for none, which equals null and has no order."""
+    if condition.value is None:
+        is_equal = {"$eq": values == 0, "$ne": values != 0}
+        return is_equal.get(condition.operator, np.zeros(len(values), np.bool_))
+    if isinstance(condition.value, bool) or not isinstance(condition.value, int):
+        return None
+    mask = _mask(_COMPARISONS[condition.operator](values, condition.value))
+    return mask if condition.operator == "$ne" else mask & (values != 0)
+
+
+def _satisfies_importance(values: npt.NDArray[np.float32], condition: Condition) -> Mask | None:
+    """Compare importances as float32 like the column, so that rounding never shuts a row out."""
+    wanted = condition.value
+    if condition.operator == "$ne" or isinstance(wanted, bool) or not isinstance(wanted, (int, float)):
+        return None
+    bound = np.float32(min(max(wanted, -1), 2))
+    rounded_operator = {"$gt": "$gte", "$lt": "$lte"}.get(condition.operator, condition.operator)
+    return _mask(_COMPARISONS[rounded_operator](values, bound))
+
+
+def _has_term(segment: Segment, rows: Positions, term: int, *, may_overflow: bool = False) -> Mask:
+    has_term = np.zeros(segment.row_count, np.bool_)
+    has_term[segment.postings(term)] = True
+    if may_overflow:
+        has_term[segment.postings(OVERFLOW)] = True
+    return has_term[rows]
+
+
+def _mask(values: Any) -> Mask:
+    return np.asarray(values, dtype=np.bool_)

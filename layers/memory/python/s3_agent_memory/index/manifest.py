@@ -1,0 +1,191 @@
+"""The manifest (HEAD): one small JSON object that says which immutable index files are in use.
+
+It is the only object that several writers change, and only by compare-and-swap: a change is a function from manifest to
+manifest that is applied again to the fresh manifest whenever the swap is lost. The functions here are pure.
+
+Log entries are cleaned up in two phases. A fold names its segment in ``folds``; the segment itself holds the keys of
+the log entries it folded. A later commit, which already sees that fold, stamps it; entries stamped longer ago than the
+grace may be deleted, then the fold is dropped. A stamp made by the fold's own commit would be wrong: the swap may land
+minutes after the stamp was taken.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Final
+
+from s3_agent_memory.domain.json_values import decode_json, encode_json
+from s3_agent_memory.errors import CorruptError, ValidationError
+
+SCHEMA_VERSION: Final = 1
+MANIFEST_BYTES_MAX: Final = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentRef:
+    """A segment in use: its id, how many rows it holds (deletions included) and its size."""
+
+    id: str
+    row_count: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class FoldRef:
+    """A segment whose log entries still exist; ``stamped_ms`` is when a later commit first saw it, or None."""
+
+    segment_id: str
+    stamped_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TrashRef:
+    """A replaced segment that slow readers may still need, and when it was replaced."""
+
+    segment_id: str
+    trashed_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """One generation of the index.
+
+    Attributes:
+        version: how often the manifest was swapped.
+        nonce: by which a writer recognises its own swap.
+        analyzer: signature of the text analysis all segments share; empty until the first segment.
+        segments: the files a reader must load, oldest first.
+        folds: segments whose log entries are not cleaned up yet.
+        trash: replaced segments.
+    """
+
+    version: int = 0
+    nonce: str = ""
+    analyzer: str = ""
+    segments: tuple[SegmentRef, ...] = ()
+    folds: tuple[FoldRef, ...] = ()
+    trash: tuple[TrashRef, ...] = ()
+
+    @property
+    def segment_ids(self) -> frozenset[str]:
+        """The ids of the segments in use."""
+        return frozenset(segment.id for segment in self.segments)
+
+    @property
+    def known_ids(self) -> frozenset[str]:
+        """The ids of all files this manifest still answers for: in use, in the trash, or awaiting log clean-up."""
+        return (
+            self.segment_ids
+            | frozenset(item.segment_id for item in self.trash)
+            | frozenset(item.segment_id for item in self.folds)
+        )
+
+
+def stamp_folds(manifest: Manifest, now_ms: int) -> Manifest:
+    """Stamp every fold this manifest shows and no earlier commit has stamped."""
+    if all(fold.stamped_ms is not None for fold in manifest.folds):
+        return manifest
+    folds = tuple(fold if fold.stamped_ms is not None else replace(fold, stamped_ms=now_ms) for fold in manifest.folds)
+    return replace(manifest, folds=folds)
+
+
+def drop_folds(manifest: Manifest, segment_ids: Collection[str]) -> Manifest:
+    """Drop folds whose log entries are deleted."""
+    folds = tuple(fold for fold in manifest.folds if fold.segment_id not in segment_ids)
+    return manifest if len(folds) == len(manifest.folds) else replace(manifest, folds=folds)
+
+
+def add_fold(manifest: Manifest, segment: SegmentRef, *, analyzer: str, has_log_entries: bool) -> Manifest | None:
+    """Add the segment of a fold; a fold that is there already changes nothing, one of another analyzer is refused."""
+    if segment.id in manifest.known_ids:
+        return manifest
+    if manifest.analyzer not in ("", analyzer):
+        return None
+    folds = (*manifest.folds, FoldRef(segment.id, None)) if has_log_entries else manifest.folds
+    return replace(manifest, analyzer=analyzer, segments=(*manifest.segments, segment), folds=folds)
+
+
+def replace_segments(
+    manifest: Manifest, inputs: Collection[str], outputs: tuple[SegmentRef, ...], *, analyzer: str, now_ms: int
+) -> Manifest | None:
+    """Swap ``inputs`` for ``outputs``; None if an input is no longer in use (somebody else replaced it first)."""
+    known = manifest.known_ids
+    if outputs and all(segment.id in known for segment in outputs):
+        return manifest
+    if not manifest.segment_ids.issuperset(inputs):
+        return None
+    kept = tuple(segment for segment in manifest.segments if segment.id not in inputs)
+    if kept and manifest.analyzer != analyzer:
+        return None
+    trash = (*manifest.trash, *(TrashRef(segment_id, now_ms) for segment_id in sorted(inputs)))
+    return replace(manifest, analyzer=analyzer, segments=(*outputs, *kept), trash=trash)
+
+
+def drop_trash(manifest: Manifest, segment_ids: Collection[str]) -> Manifest:
+    """Drop trash whose files are deleted."""
+    trash = tuple(item for item in manifest.trash if item.segment_id not in segment_ids)
+    return manifest if len(trash) == len(manifest.trash) else replace(manifest, trash=trash)
+
+
+def encode_manifest(manifest: Manifest) -> bytes:
+    """Return the bytes of a manifest."""
+    return encode_json(
+        {
+            "schema": SCHEMA_VERSION,
+            "version": manifest.version,
+            "nonce": manifest.nonce,
+            "analyzer": manifest.analyzer,
+            "segments": [[item.id, item.row_count, item.size_bytes] for item in manifest.segments],
+            "folds": [[item.segment_id, item.stamped_ms] for item in manifest.folds],
+            "trash": [[item.segment_id, item.trashed_ms] for item in manifest.trash],
+            "totals": {
+                "rows": sum(item.row_count for item in manifest.segments),
+                "bytes": sum(item.size_bytes for item in manifest.segments),
+            },
+        }
+    )
+
+
+def decode_manifest(body: bytes, key: str) -> Manifest:
+    """Return the manifest stored in ``body``.
+
+    Raises:
+        CorruptError: the bytes are no manifest.
+    """
+    try:
+        document = decode_json(body)
+        if not isinstance(document, dict) or document.get("schema") != SCHEMA_VERSION:
+            raise ValidationError("not a manifest of schema 1")
+        return Manifest(
+            version=_integer(document.get("version")),
+            nonce=_text(document.get("nonce")),
+            analyzer=_text(document.get("analyzer")),
+            segments=tuple(
+                SegmentRef(_text(item[0]), _integer(item[1]), _integer(item[2]))
+                for item in _rows(document.get("segments"), 3)
+            ),
+            folds=tuple(
+                FoldRef(_text(item[0]), None if item[1] is None else _integer(item[1]))
+                for item in _rows(document.get("folds"), 2)
+            ),
+            trash=tuple(TrashRef(_text(item[0]), _integer(item[1])) for item in _rows(document.get("trash"), 2)),
+        )
+    except ValidationError as error:
+        raise CorruptError(f"{key} holds no readable manifest: {error}", key=key) from error
+
+
+def _rows(value: object, width: int) -> list[list[object]]:
+    if not isinstance(value, list) or not all(isinstance(item, list) and len(item) == width for item in value):
+        raise ValidationError("a list is missing or has the wrong shape")
+    return value
+
+
+def _integer(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValidationError("a number is missing")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValidationError("a text is missing")
+    return value

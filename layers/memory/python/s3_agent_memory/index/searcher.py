@@ -1,0 +1,218 @@
+"""Ranked search and chronological listing over a snapshot."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from s3_agent_memory.domain.filters import Condition
+from s3_agent_memory.domain.kinds import Kind
+from s3_agent_memory.domain.ranking import Ranking
+from s3_agent_memory.index.bm25 import Scores, score
+from s3_agent_memory.index.eligibility import Eligibility
+from s3_agent_memory.index.id_table import Positions
+from s3_agent_memory.index.row import KINDS, RowMeta
+from s3_agent_memory.index.snapshot import Snapshot
+from s3_agent_memory.index.terms import BODY, term_hash
+from s3_agent_memory.index.top_k import floor_of_top, top_candidates
+
+_DAY_US: Final = 86_400_000_000
+_BATCH_MIN: Final = 32
+# Far more than the rounding of a score, far less than any difference that matters.
+_ROUNDING: Final = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A row that a search proposes; the memory itself decides.
+
+    Attributes:
+        version: the version the row was made from; an object that is older is not the one that was ranked.
+        score: the sum of the three parts.
+        relevance, recency, importance_part: the parts, weights included.
+        bm25: the score before it was divided by the best one's, 0 for an empty query.
+    """
+
+    id: str
+    kind: Kind
+    version: int
+    score: float
+    relevance: float
+    recency: float
+    importance_part: float
+    bm25: float
+
+    def explain(self) -> dict[str, float]:
+        """Return the parts of the score by name."""
+        return {
+            "relevance": self.relevance,
+            "recency": self.recency,
+            "importance": self.importance_part,
+            "bm25": self.bm25,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Mix:
+    """Some candidates with the parts of their scores, one element each."""
+
+    docs: Positions
+    bm25: npt.NDArray[np.float64]
+    relevance: npt.NDArray[np.float64]
+    recency: npt.NDArray[np.float64]
+    importance: npt.NDArray[np.float64]
+    score: npt.NDArray[np.float64]
+    created_us: npt.NDArray[np.int64]
+
+
+class Ranked:
+    """The candidates of a search, best first; only as many are scored and sorted as are asked for.
+
+    Ties are broken by creation, the older first, then by id.
+
+    Attributes:
+        count: how many candidates there are.
+    """
+
+    def __init__(self, snapshot: Snapshot, scores: Scores, *, ranking: Ranking, now_us: int) -> None:
+        self.count = len(scores.docs)
+        self._snapshot = snapshot
+        self._scores = scores
+        self._ranking = ranking
+        self._now_us = now_us
+        self._best = float(scores.values.max(initial=0.0))
+        self._sorted: list[Candidate] = []
+
+    def top(self, start: int, stop: int) -> list[Candidate]:
+        """Return the candidates at ranks ``start`` (from 0) to before ``stop``; fewer if there are no more."""
+        stop = min(stop, self.count)
+        if stop > len(self._sorted):
+            self._sorted = self._select(min(self.count, max(_BATCH_MIN, stop)))
+        return self._sorted[start:stop]
+
+    def _select(self, count: int) -> list[Candidate]:
+        mix = self._mix(self._within_reach(count))
+        index = top_candidates(mix.score, count)
+        order = _best_first(self._snapshot, mix, index)[:count]
+        return [self._candidate(mix, position) for position in order.tolist()]
+
+    def _within_reach(self, count: int) -> Positions:
+        """Return the candidates that recency and importance, at most 1 each, could lift among the best ``count``."""
+        if self._best <= 0 or self.count <= count:
+            return np.arange(self.count)
+        ranking = self._ranking
+        unit = self._best / ranking.relevance if ranking.relevance else np.inf
+        lift = (ranking.recency + ranking.importance) * unit
+        floor = floor_of_top(self._scores.values, count) - lift * (1 + _ROUNDING)
+        return np.flatnonzero(self._scores.values >= floor)
+
+    def _mix(self, index: Positions) -> _Mix:
+        docs, bm25 = self._scores.docs[index], self._scores.values[index]
+        ranking, snapshot = self._ranking, self._snapshot
+        created_us = snapshot.column("created_us", docs)
+        recency = ranking.recency * _recency(created_us, snapshot.column("kinds", docs), ranking, self._now_us)
+        importance = ranking.importance * snapshot.column("importances", docs).astype(np.float64)
+        relevance = bm25 * (ranking.relevance / self._best) if self._best > 0 else np.zeros(len(docs))
+        return _Mix(docs, bm25, relevance, recency, importance, relevance + recency + importance, created_us)
+
+    def _candidate(self, mix: _Mix, position: int) -> Candidate:
+        meta = self._snapshot.meta(int(mix.docs[position]))
+        return Candidate(
+            id=meta.id,
+            kind=meta.kind,
+            version=meta.version,
+            score=float(mix.score[position]),
+            relevance=float(mix.relevance[position]),
+            recency=float(mix.recency[position]),
+            importance_part=float(mix.importance[position]),
+            bm25=float(mix.bm25[position]),
+        )
+
+
+def search(
+    snapshot: Snapshot,
+    *,
+    query_terms: Sequence[str] | None,
+    kind: Kind | None,
+    tags: tuple[str, ...],
+    conditions: tuple[Condition, ...],
+    ranking: Ranking,
+    now_us: int,
+) -> Ranked:
+    """Return the memories that match a query, ranked.
+
+    The score is ``relevance * bm25 / best bm25 + recency * 0.5 ** (age / half-life) + importance * its importance``
+    with the weights of ``ranking``; the best BM25 score is that of the eligible candidates.
+
+    Args:
+        query_terms: the query's terms, of which a candidate needs at least one. None is the empty query: all eligible
+            memories, by recency and importance alone. An empty list finds nothing.
+        kind, tags, conditions: what a candidate must satisfy; what the index cannot decide is left to the caller.
+        now_us: the present, microseconds since the epoch; what has expired by then is not found.
+    """
+    eligibility = Eligibility(kind=kind, tags=tags, conditions=conditions, now_us=now_us)
+    if query_terms is None:
+        docs = snapshot.live_docs()
+        scores = Scores(docs, np.zeros(len(docs)))
+    else:
+        scores = score(snapshot, [term_hash(BODY, term) for term in query_terms], k1=ranking.k1, b=ranking.b)
+    kept = eligibility.keep(snapshot, scores.docs)
+    if kept is not None:
+        scores = Scores(scores.docs[kept], scores.values[kept])
+    return Ranked(snapshot, scores, ranking=ranking, now_us=now_us)
+
+
+def latest(
+    snapshot: Snapshot,
+    *,
+    kind: Kind | None,
+    tags: tuple[str, ...],
+    conditions: tuple[Condition, ...],
+    now_us: int,
+    before: tuple[int, str] | None,
+    limit: int,
+) -> list[RowMeta]:
+    """Return eligible memories, the most recently updated first, of equal times the greatest id first.
+
+    Args:
+        before: ``(updated_us, id)`` of the last row of the page before this one.
+        limit: at most so many, at least 1.
+    """
+    docs = snapshot.live_docs()
+    kept = Eligibility(kind=kind, tags=tags, conditions=conditions, now_us=now_us).keep(snapshot, docs)
+    docs = docs if kept is None else docs[kept]
+    updated_us = snapshot.column("updated_us", docs)
+    if before is not None:
+        is_before = updated_us < before[0]
+        equal = np.flatnonzero(updated_us == before[0])
+        is_before[equal] = [memory_id < before[1] for memory_id in snapshot.ids(docs[equal]).astype(str).tolist()]
+        docs, updated_us = docs[is_before], updated_us[is_before]
+    index = top_candidates(updated_us, limit)
+    order = np.lexsort((snapshot.ids(docs[index]), updated_us[index]))[::-1][:limit]
+    return snapshot.rows_at(docs[index[order]])
+
+
+def _recency(
+    created_us: npt.NDArray[np.int64], kinds: npt.NDArray[np.uint8], ranking: Ranking, now_us: int
+) -> npt.NDArray[np.float64]:
+    """Return ``0.5 ** (age / half-life)``: 1 for what is new or never ages, 0.5 at the half-life of its kind."""
+    age_days = np.maximum(now_us - created_us, 0) / _DAY_US
+    return np.exp2(-age_days * _decay_per_day(ranking.half_life_days)[kinds])
+
+
+def _decay_per_day(half_life_days: Mapping[Kind, float | None]) -> npt.NDArray[np.float64]:
+    half_lives = [half_life_days.get(kind) for kind in KINDS]
+    return np.array([0.0 if days is None else 1.0 / days for days in half_lives])
+
+
+def _best_first(snapshot: Snapshot, mix: _Mix, index: Positions) -> Positions:
+    """Return positions into ``mix`` by descending score, then ascending creation, then ascending id."""
+    scores, created_us = mix.score[index], mix.created_us[index]
+    order = np.lexsort((created_us, -scores))
+    same = (scores[order[1:]] == scores[order[:-1]]) & (created_us[order[1:]] == created_us[order[:-1]])
+    if same.any():
+        # Ids are fetched only where nothing else tells two rows apart.
+        order = np.lexsort((snapshot.ids(mix.docs[index]), created_us, -scores))
+    return index[order]

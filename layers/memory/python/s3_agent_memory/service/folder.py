@@ -1,0 +1,156 @@
+"""The fold: takes the log (and what events name) into one new immutable segment, and cleans the log up behind it.
+
+A fold reads the present objects of every id it is told about, whatever the message said, so repeated, stale and
+reordered messages become no-ops. Folds of several processes commute: rows merge by (id, highest rank).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from s3_agent_memory.domain.keys import Namespace
+from s3_agent_memory.domain.kinds import Kind
+from s3_agent_memory.index.manifest import Manifest, add_fold, drop_folds, stamp_folds
+from s3_agent_memory.index.row import Row
+from s3_agent_memory.index.snapshot import Snapshot
+from s3_agent_memory.service.analysis import Analyzers
+from s3_agent_memory.service.grace import LOG_GRACE_MS, UPLOAD_AGE_MAX_MS
+from s3_agent_memory.service.head import HeadStore
+from s3_agent_memory.service.index_reader import IndexReader
+from s3_agent_memory.service.results import FoldReport
+from s3_agent_memory.service.row_loader import RowLoader
+from s3_agent_memory.service.runtime import Runtime
+from s3_agent_memory.service.segment_writer import SegmentWriter, Upload
+
+# Bounds one segment and one run; what is left over is the next fold's.
+ENTRY_COUNT_MAX: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Fold:
+    """An uploaded fold that is to be committed, and the folds whose log entries are gone."""
+
+    upload: Upload
+    signature: str
+    has_log_entries: bool
+    expired: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Expired:
+    """Folds whose log entries were deleted, and how many entries that were."""
+
+    segment_ids: frozenset[str]
+    entry_count: int
+
+
+class Folder:
+    """Folds the log of one namespace at a time."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        heads: HeadStore,
+        reader: IndexReader,
+        *,
+        rows: RowLoader,
+        writer: SegmentWriter,
+        analyzers: Analyzers,
+    ) -> None:
+        self._runtime = runtime
+        self._heads = heads
+        self._reader = reader
+        self._rows = rows
+        self._writer = writer
+        self._analyzers = analyzers
+
+    def fold(
+        self,
+        namespace: Namespace,
+        hints: Mapping[str, Kind | None] | None = None,
+        *,
+        known: Snapshot | None = None,
+    ) -> FoldReport:
+        """Fold the unfolded log entries, and the ids in ``hints``, into one segment and commit it.
+
+        Args:
+            hints: ids that may have changed, each with its kind if known.
+            known: rows that this snapshot has already are left out.
+
+        Raises:
+            IndexBrokenError: the index must be rebuilt first.
+            ThrottledError: others committed too often at the same time.
+        """
+        manifest = self._heads.load(namespace).manifest
+        analyzer = self._analyzers.of(namespace, manifest)
+        expired = self._delete_folded_entries(namespace, manifest)
+        fresh = self._fresh_keys(namespace, manifest)
+        ids, gone = self._ids_of(namespace, fresh)
+        loaded = self._rows.load(namespace, {**(hints or {}), **ids}, analyzer)
+        rows = loaded.rows if known is None else [row for row in loaded.rows if not _has_row(known, row)]
+        took = [key for key in fresh if key not in gone]
+        if not took and not rows:
+            self._commit_clean_up(namespace, expired.segment_ids)
+        else:
+            upload = self._writer.upload(namespace, rows, analyzer_signature=analyzer.signature, folded_keys=took)
+            done = _Fold(upload, analyzer.signature, has_log_entries=bool(took), expired=expired.segment_ids)
+            if not self._commit(namespace, done):
+                took = []
+        return FoldReport(
+            rows=len(rows),
+            entries_folded=len(took),
+            entries_deleted=expired.entry_count,
+            corrupt_keys=loaded.corrupt_keys,
+            unreadable_ids=loaded.corrupt_ids,
+        )
+
+    def _fresh_keys(self, namespace: Namespace, manifest: Manifest) -> list[str]:
+        folded = self._reader.folded_keys(namespace, manifest)
+        limit = ENTRY_COUNT_MAX + len(folded)
+        keys = self._reader.list_log(namespace, limit=limit)
+        return [key for key in keys if key not in folded][:ENTRY_COUNT_MAX]
+
+    def _ids_of(self, namespace: Namespace, keys: Sequence[str]) -> tuple[dict[str, Kind | None], frozenset[str]]:
+        """Return the ids that log entries name, and the keys of entries that no longer exist."""
+        read = self._reader.entries(namespace, keys)
+        ids: dict[str, Kind | None] = {}
+        for entry in read.found.values():
+            # An id stays with its kind; should two entries disagree, look under every kind.
+            is_same = ids.get(entry.row.id, entry.row.kind) is entry.row.kind
+            ids[entry.row.id] = entry.row.kind if is_same else None
+        return ids, read.gone
+
+    def _delete_folded_entries(self, namespace: Namespace, manifest: Manifest) -> _Expired:
+        """Delete the log entries of folds that were stamped long enough ago."""
+        horizon_ms = self._runtime.now_ms() - LOG_GRACE_MS
+        expired = [
+            fold.segment_id for fold in manifest.folds if fold.stamped_ms is not None and fold.stamped_ms < horizon_ms
+        ]
+        entry_count = 0
+        for segment_id in expired:
+            keys = self._reader.folded_keys_of(namespace, segment_id)
+            self._runtime.store.delete_many(keys)
+            entry_count += len(keys)
+        return _Expired(frozenset(expired), entry_count)
+
+    def _commit(self, namespace: Namespace, fold: _Fold) -> bool:
+        def delta(manifest: Manifest) -> Manifest | None:
+            if self._runtime.now_ms() - fold.upload.started_ms > UPLOAD_AGE_MAX_MS:
+                return None
+            # Only folds this manifest already shows are stamped; our own is added afterwards, without a stamp.
+            cleaned = stamp_folds(drop_folds(manifest, fold.expired), self._runtime.now_ms())
+            return add_fold(cleaned, fold.upload.segment, analyzer=fold.signature, has_log_entries=fold.has_log_entries)
+
+        return self._heads.commit(namespace, delta) is not None
+
+    def _commit_clean_up(self, namespace: Namespace, expired: frozenset[str]) -> None:
+        def delta(manifest: Manifest) -> Manifest:
+            return stamp_folds(drop_folds(manifest, expired), self._runtime.now_ms())
+
+        self._heads.commit(namespace, delta)
+
+
+def _has_row(snapshot: Snapshot, row: Row) -> bool:
+    etags, is_deleted, is_present = snapshot.winner_etags([row.id])
+    is_same_state = bool(is_present[0]) and bool(is_deleted[0]) == row.is_deleted
+    return is_same_state and int(etags[0]) == row.etag_hash

@@ -1,0 +1,57 @@
+"""Finding namespaces: by looking at the keys themselves, or by the markers that schedules go by."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from s3_agent_memory import names
+from s3_agent_memory.domain.keys import Namespace, namespace_prefix, parse_marker_key, parse_namespace
+from s3_agent_memory.errors import ValidationError
+from s3_agent_memory.service.listing import pages
+from s3_agent_memory.service.runtime import Runtime
+
+_STEP_COUNT_MAX: Final = 1_000_000
+# Sorts after every key character that is allowed.
+_AFTER_ALL: Final = "\x7f"
+
+
+def discover(runtime: Runtime, root: Namespace | None = None) -> Iterator[Namespace]:
+    """Yield every namespace that holds anything, at or below ``root``; one LIST of one key for each folder found.
+
+    This finds namespaces whose log was never folded, which have no marker yet.
+    """
+    prefix = names.MEMORY_PREFIX if root is None else namespace_prefix(root)
+    start_after = ""
+    last: Namespace | None = None
+    for _ in range(_STEP_COUNT_MAX):
+        page = runtime.store.list_page(prefix, start_after=start_after, limit=1)
+        if not page.objects:
+            return
+        key = page.objects[0].key
+        namespace, folder = _split(key)
+        if namespace is not None and namespace != last:
+            yield namespace
+            last = namespace
+        start_after = folder + _AFTER_ALL
+
+
+def _split(key: str) -> tuple[Namespace | None, str]:
+    """Return the namespace a key belongs to and the folder of it that may be skipped."""
+    parts = key.removeprefix(names.MEMORY_PREFIX).split("/")
+    for length in range(1, len(parts)):
+        folder = parts[length]
+        if folder.startswith("_") or folder in {"semantic", "episodic", "procedural"}:
+            skipped = names.MEMORY_PREFIX + "/".join(parts[: length + 1]) + "/"
+            try:
+                return parse_namespace(parts[:length]), skipped
+            except ValidationError:
+                return None, skipped
+    return None, key
+
+
+def marked(runtime: Runtime, *, start_after: str = "") -> Iterator[tuple[str, Namespace]]:
+    """Yield marker key and namespace of every namespace that was ever folded, in the order of marker keys."""
+    for page in pages(runtime.store, names.NAMESPACE_MARKER_PREFIX, start_after=start_after):
+        for item in page:
+            namespace = parse_marker_key(item.key)
+            if namespace is not None:
+                yield item.key, namespace

@@ -1,0 +1,185 @@
+"""Reading memories: get, recall and list. The index proposes; the object itself decides.
+
+Every winner is read again before it is returned: an object that is gone, older than its row, expired, or no longer
+within the filter is dropped and the next candidate takes its place. Reading never writes.
+"""
+
+import base64
+import binascii
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeVar
+
+from s3_agent_memory.domain.filters import Condition, matches
+from s3_agent_memory.domain.json_values import decode_json, encode_json
+from s3_agent_memory.domain.keys import Namespace, TruthKey
+from s3_agent_memory.domain.kinds import Kind
+from s3_agent_memory.domain.memory import Memory
+from s3_agent_memory.domain.ranking import Ranking
+from s3_agent_memory.errors import CorruptError, NotFoundError, ValidationError
+from s3_agent_memory.index.searcher import latest, search
+from s3_agent_memory.service.index_reader import IndexReader, View
+from s3_agent_memory.service.results import Consistency, Hit, MemoryPage, RecallResult
+from s3_agent_memory.service.runtime import Runtime
+from s3_agent_memory.service.truth import Truth, decode_present
+
+_REFILL_MAX: Final = 256
+
+
+class _Row(Protocol):
+    """What both kinds of candidate have in common."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def kind(self) -> Kind: ...
+    @property
+    def version(self) -> int: ...
+
+
+_R = TypeVar("_R", bound=_Row)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which memories a read may return: of one kind, with all these tags, within the filter."""
+
+    kind: Kind | None = None
+    tags: tuple[str, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+
+    def includes(self, memory: Memory) -> bool:
+        """Return True if the memory as stored now is among them."""
+        is_kind = self.kind is None or memory.kind is self.kind
+        return is_kind and set(self.tags) <= set(memory.tags) and matches(memory, self.conditions)
+
+
+class MemoryReader:
+    """Reads memories of any namespace."""
+
+    def __init__(self, runtime: Runtime, truth: Truth, index: IndexReader, ranking: Ranking) -> None:
+        self._runtime = runtime
+        self._truth = truth
+        self._index = index
+        self._ranking = ranking
+
+    def get(self, namespace: Namespace, memory_id: str, kind: Kind | None = None) -> Memory:
+        """Return a memory by id.
+
+        Raises:
+            NotFoundError: there is none, or it has expired or was forgotten.
+            CorruptError: its object cannot be read.
+        """
+        memory = self._truth.live(namespace, memory_id, kind)
+        if memory is None or memory.is_expired(self._runtime.clock.now_us()):
+            raise NotFoundError(f"there is no memory {memory_id}")
+        return memory
+
+    def recall(
+        self,
+        namespace: Namespace,
+        query: str,
+        selection: Selection,
+        *,
+        limit: int,
+        consistency: Consistency,
+        explain: bool,
+    ) -> RecallResult:
+        """Return the best memories for a query; see ``MemoryService.recall``."""
+        view = self._index.view(namespace, consistency)
+        ranked = search(
+            view.snapshot,
+            query_terms=view.analyzer.terms(query) if query.strip() else None,
+            kind=selection.kind,
+            tags=selection.tags,
+            conditions=selection.conditions,
+            ranking=self._ranking,
+            now_us=self._runtime.clock.now_us(),
+        )
+        hits: list[Hit] = []
+        corrupt: list[str] = []
+        start, size = 0, limit
+        while len(hits) < limit and start < ranked.count:
+            candidates = ranked.top(start, start + size)
+            for candidate, memory in self._verified(namespace, candidates, selection, corrupt):
+                parts = candidate.explain() if explain else None
+                hits.append(Hit(score=candidate.score, memory=memory, explain=parts))
+            start += len(candidates)
+            size = min(_REFILL_MAX, 2 * size)
+        return RecallResult(hits=tuple(hits[:limit]), degraded=_degraded(view), corrupt_keys=tuple(corrupt))
+
+    def list_page(
+        self, namespace: Namespace, selection: Selection, *, limit: int, cursor: str | None, consistency: Consistency
+    ) -> MemoryPage:
+        """Return one page of memories, most recently updated first; see ``MemoryService.list``."""
+        scope = _scope_of(namespace, selection)
+        position = None if cursor is None else _decode_cursor(cursor, scope)
+        view = self._index.view(namespace, consistency)
+        memories: list[Memory] = []
+        corrupt: list[str] = []
+        is_exhausted = False
+        while len(memories) < limit and not is_exhausted:
+            wanted = limit - len(memories)
+            candidates = latest(
+                view.snapshot,
+                kind=selection.kind,
+                tags=selection.tags,
+                conditions=selection.conditions,
+                now_us=self._runtime.clock.now_us(),
+                before=position,
+                limit=wanted + 1,
+            )
+            is_exhausted = len(candidates) <= wanted
+            page = candidates[:wanted]
+            memories.extend(memory for _, memory in self._verified(namespace, page, selection, corrupt))
+            if page:
+                position = (page[-1].updated_us, page[-1].id)
+        next_cursor = None if is_exhausted or position is None else _encode_cursor(position, scope)
+        return MemoryPage(memories=tuple(memories), next_cursor=next_cursor, corrupt_keys=tuple(corrupt))
+
+    def _verified(
+        self, namespace: Namespace, candidates: Sequence[_R], selection: Selection, corrupt: list[str]
+    ) -> Iterator[tuple[_R, Memory]]:
+        requests = [self._truth.get_request(namespace, row.kind, row.id) for row in candidates]
+        results = self._runtime.store.read_many(requests)
+        now_us = self._runtime.clock.now_us()
+        for row, result in zip(candidates, results, strict=True):
+            try:
+                present = decode_present(result, TruthKey(namespace, row.kind, row.id))
+            except CorruptError as error:
+                corrupt.append(error.key)
+                continue
+            if present is None or present.memory.version < row.version or present.memory.is_expired(now_us):
+                continue
+            if selection.includes(present.memory):
+                yield row, present.memory
+
+
+def _degraded(view: View) -> tuple[str, ...]:
+    return ("log",) if view.unreadable_keys else ()
+
+
+def _scope_of(namespace: Namespace, selection: Selection) -> str:
+    """Return a digest of what a cursor belongs to, so that it cannot be used elsewhere by mistake."""
+    conditions = [[list(item.path), item.operator, item.value] for item in selection.conditions]
+    document = [list(namespace), selection.kind, list(selection.tags), conditions]
+    return hashlib.blake2b(encode_json(document), digest_size=8).hexdigest()
+
+
+def _encode_cursor(position: tuple[int, str], scope: str) -> str:
+    return base64.urlsafe_b64encode(encode_json([*position, scope])).decode().rstrip("=")
+
+
+def _decode_cursor(cursor: str, scope: str) -> tuple[int, str]:
+    try:
+        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
+        document = decode_json(base64.b64decode(padded, altchars=b"-_", validate=True))
+    except (UnicodeEncodeError, binascii.Error, ValueError, ValidationError):
+        document = None
+    if isinstance(document, list) and len(document) == 3:
+        updated_us, memory_id, cursor_scope = document
+        is_position = type(updated_us) is int and 0 <= updated_us < 2**63 and isinstance(memory_id, str)
+        if is_position and cursor_scope == scope:
+            return updated_us, memory_id
+    raise ValidationError("cursor must be the next_cursor of a page of the same list, with the same filters")

@@ -1,0 +1,178 @@
+"""What the services answer, as plain values."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from s3_agent_memory.domain.memory import Memory
+
+# Called with (items done, items in all or None if unknown) while long work goes on.
+Progress = Callable[[int, int | None], None]
+
+
+def no_progress(_done: int, _total: int | None) -> None:
+    """Report nothing."""
+
+
+class Consistency(StrEnum):
+    """``strong`` sees every acknowledged write; ``eventual`` saves one LIST and may miss those not folded yet."""
+
+    STRONG = "strong"
+    EVENTUAL = "eventual"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """One memory found by a recall.
+
+    Attributes:
+        score: the weighted sum that ranked it, highest first.
+        memory: the memory as stored now.
+        explain: the parts of the score, if they were asked for.
+    """
+
+    score: float
+    memory: Memory
+    explain: Mapping[str, float] | None = None
+
+    @property
+    def key(self) -> str:
+        """The object key of the memory below the root of the store."""
+        return self.memory.key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallResult(Sequence[Hit]):
+    """The hits of a recall, best first; use it like a list.
+
+    Attributes:
+        hits: the memories found.
+        degraded: what could not be used for this answer, by name; empty if all went well.
+        corrupt_keys: objects that were found but cannot be read.
+    """
+
+    hits: tuple[Hit, ...]
+    degraded: tuple[str, ...] = ()
+    corrupt_keys: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def __getitem__(self, index):  # type: ignore[no-untyped-def]  # one signature for int and slice
+        return self.hits[index]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryPage:
+    """One page of a list, most recently updated first.
+
+    Attributes:
+        memories: the page.
+        next_cursor: pass it to get the next page; None at the end.
+        corrupt_keys: objects of this page that cannot be read.
+    """
+
+    memories: tuple[Memory, ...]
+    next_cursor: str | None
+    corrupt_keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """Figures about one namespace.
+
+    Attributes:
+        memories: live memories, expired ones included until they are pruned.
+        by_kind: live memories of each kind.
+        expired: live memories that are past their expiry.
+        log_entries: changes that are not folded into a segment yet (or folded and not cleaned up yet).
+        segments: immutable index files in use.
+        index_bytes: their size.
+        head_version: how often the manifest was swapped.
+        digest: order-independent digest of the live rows; equal digests mean equal indexes.
+        analyzer: the text analysis of the index.
+    """
+
+    memories: int
+    by_kind: Mapping[str, int]
+    expired: int
+    log_entries: int
+    segments: int
+    index_bytes: int
+    head_version: int
+    digest: str
+    analyzer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoldReport:
+    """What a fold did: rows written, log entries folded and deleted, objects it could not read."""
+
+    rows: int = 0
+    entries_folded: int = 0
+    entries_deleted: int = 0
+    corrupt_keys: tuple[str, ...] = ()
+    unreadable_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepReport:
+    """What a sweep found: ids whose index rows differed from the objects, and objects it could not read."""
+
+    checked: int
+    repaired: int
+    corrupt_keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReindexReport:
+    """What a rebuild did.
+
+    Attributes:
+        memories: live memories indexed.
+        digest_before, digest_after: digests of the live rows; equal if the index was complete.
+        corrupt_keys: objects that cannot be read and are left out.
+    """
+
+    memories: int
+    digest_before: str
+    digest_after: str
+    corrupt_keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PruneReport:
+    """How many expired memories a prune forgot."""
+
+    forgotten: int
+
+
+@dataclass(frozen=True, slots=True)
+class LineError:
+    """A line of an import that was refused: its number from 1, a stable code, and why."""
+
+    line: int
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportReport:
+    """What an import did, in lines.
+
+    Attributes:
+        imported: new memories.
+        overwritten: existing memories replaced (with ``overwrite``).
+        skipped: ids that exist already.
+        refused: ids that were forgotten (without ``resurrect``).
+        errors: lines that could not be read or stored.
+    """
+
+    imported: int = 0
+    overwritten: int = 0
+    skipped: int = 0
+    refused: int = 0
+    errors: tuple[LineError, ...] = field(default_factory=tuple)

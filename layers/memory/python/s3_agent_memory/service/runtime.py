@@ -1,0 +1,23 @@
+"""What every service is given: the storage, the time, randomness, limits and the retry loop."""
+
+from dataclasses import dataclass
+
+from s3_agent_memory.domain.clock import Clock, Entropy
+from s3_agent_memory.domain.limits import Limits
+from s3_agent_memory.storage.port import ObjectStore
+from s3_agent_memory.storage.retry import Retrier
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtime:
+    """The outside world of the services, passed in as one value."""
+
+    store: ObjectStore
+    clock: Clock
+    entropy: Entropy
+    limits: Limits
+    retrier: Retrier
+
+    def now_ms(self) -> int:
+        """Return the wall clock in milliseconds since the epoch."""
+        return self.clock.now_us() // 1_000

@@ -1,0 +1,55 @@
+"""Uploads segments under fresh names; nothing refers to them until a manifest does."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from s3_agent_memory.domain.ids import new_file_name
+from s3_agent_memory.domain.keys import Namespace, segment_key
+from s3_agent_memory.errors import PreconditionFailedError, ThrottledError, UnknownOutcomeError
+from s3_agent_memory.index.manifest import SegmentRef
+from s3_agent_memory.index.row import Row
+from s3_agent_memory.index.segment import Segment, build_segment
+from s3_agent_memory.service.index_cache import IndexCache
+from s3_agent_memory.service.runtime import Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A segment that lies in the store, and when its upload began (ms since the epoch)."""
+
+    segment: SegmentRef
+    started_ms: int
+
+
+class SegmentWriter:
+    """Writes segments once and keeps them in the cache, so that their writer need not read them back."""
+
+    def __init__(self, runtime: Runtime, cache: IndexCache) -> None:
+        self._runtime = runtime
+        self._cache = cache
+
+    def upload(
+        self, namespace: Namespace, rows: Iterable[Row], *, analyzer_signature: str, folded_keys: Sequence[str] = ()
+    ) -> Upload:
+        """Write the segment of ``rows``."""
+        body = build_segment(rows, analyzer_signature=analyzer_signature, folded_keys=folded_keys)
+        return self.upload_body(namespace, body)
+
+    def upload_body(self, namespace: Namespace, body: bytes) -> Upload:
+        """Write a segment that is built already."""
+        started_ms = self._runtime.now_ms()
+        segment_id = new_file_name(self._runtime.clock, self._runtime.entropy)
+        key = segment_key(namespace, segment_id)
+        segment = Segment.decode(body, key)
+        for _ in self._runtime.retrier.attempts("write an index segment"):
+            try:
+                self._runtime.store.put(key, body, if_absent=True)
+            except PreconditionFailedError:
+                # The name is random: what lies there is an earlier attempt, unless a rival request is under way.
+                if self._runtime.store.get(key, size_max=1) is None:
+                    continue
+            except (ThrottledError, UnknownOutcomeError):
+                continue
+            break
+        self._cache.keep_segment(namespace, segment_id, segment)
+        return Upload(SegmentRef(segment_id, segment.row_count, len(body)), started_ms)

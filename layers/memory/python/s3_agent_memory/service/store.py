@@ -1,0 +1,456 @@
+"""The memory store: everything a caller can do with memories, as one object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+from s3_agent_memory.domain.clock import to_datetime
+from s3_agent_memory.domain.filters import parse_filter
+from s3_agent_memory.domain.ids import check_id, new_id
+from s3_agent_memory.domain.keys import Namespace, format_namespace, parse_namespace
+from s3_agent_memory.domain.kinds import Kind, check_kind
+from s3_agent_memory.domain.limits import Limits
+from s3_agent_memory.domain.memory import (
+    UNSET,
+    Attribution,
+    Memory,
+    MemoryChange,
+    Unset,
+    check_label,
+    check_memory,
+    check_tags,
+    check_version,
+    expiry_after,
+)
+from s3_agent_memory.domain.timestamps import parse_timestamp
+from s3_agent_memory.errors import LimitExceededError, ValidationError
+from s3_agent_memory.service.head import IndexBrokenError
+from s3_agent_memory.service.housekeeper import Housekeeper
+from s3_agent_memory.service.index_reader import IndexReader
+from s3_agent_memory.service.namespaces import discover
+from s3_agent_memory.service.pruner import Pruner
+from s3_agent_memory.service.reader import MemoryReader, Selection
+from s3_agent_memory.service.reindexer import Reindexer
+from s3_agent_memory.service.results import (
+    Consistency,
+    ImportReport,
+    MemoryPage,
+    Progress,
+    PruneReport,
+    RecallResult,
+    ReindexReport,
+    Stats,
+    SweepReport,
+    no_progress,
+)
+from s3_agent_memory.service.runtime import Runtime
+from s3_agent_memory.service.statistics import Statistician
+from s3_agent_memory.service.sweeper import Sweeper
+from s3_agent_memory.service.transfer import Exporter, Importer
+from s3_agent_memory.service.writer import MemoryWriter
+
+NamespaceLike = str | Sequence[str]
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """The services a memory store is made of."""
+
+    writer: MemoryWriter
+    reader: MemoryReader
+    index: IndexReader
+    housekeeper: Housekeeper
+    pruner: Pruner
+    sweeper: Sweeper
+    reindexer: Reindexer
+    statistician: Statistician
+    exporter: Exporter
+    importer: Importer
+
+
+class MemoryService:
+    """Memories of any namespace. Safe for many threads; as many processes as you like may use one store at once.
+
+    A namespace is written ``"users/alice"`` or ``("users", "alice")``. Two namespaces never see each other.
+    """
+
+    def __init__(self, runtime: Runtime, services: Services) -> None:
+        self._runtime = runtime
+        self._services = services
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of this store."""
+        return self._runtime.limits
+
+    def remember(
+        self,
+        namespace: NamespaceLike,
+        content: str,
+        *,
+        kind: Kind | str = Kind.SEMANTIC,
+        tags: Iterable[str] = (),
+        importance: float = 0.5,
+        ttl: float | None = None,
+        expires_at: datetime | str | None = None,
+        source: str | None = None,
+        data: Mapping[str, object] | None = None,
+        metadata: Mapping[str, object] | None = None,
+        attribution: Attribution | None = None,
+        id: str | None = None,  # The field is called id everywhere.
+        resurrect: bool = False,
+    ) -> Memory:
+        """Store one memory; when this returns, the next recall anywhere finds it.
+
+        The same text stored again is a new memory. Two PUTs, whatever the size of the namespace.
+
+        Args:
+            kind: ``semantic`` (facts), ``episodic`` (events) or ``procedural`` (instructions, preferences).
+            importance: 0 to 1.
+            ttl: seconds until the memory expires; or give ``expires_at``.
+            data: any JSON object; ``recall`` can filter by it.
+            id: an id of your own; by default a time-ordered one is made.
+            resurrect: allow an ``id`` that was forgotten.
+
+        Returns:
+            The memory as stored.
+
+        Raises:
+            ValidationError: an argument is wrong; nothing was stored.
+            ConflictError: the ``id`` is in use.
+            UnknownOutcomeError: the storage gave no answer; the memory may be stored.
+
+        Example:
+            >>> store = MemoryStore.from_url("memory://")  # doctest: +SKIP
+            >>> store.remember("users/alice", "Alice is vegetarian", tags=["food"])  # doctest: +SKIP
+        """
+        now_us = self._runtime.clock.now_us()
+        now = to_datetime(now_us)
+        place = parse_namespace(namespace)
+        memory = check_memory(
+            Memory(
+                id=new_id(self._runtime.clock, self._runtime.entropy) if id is None else id,
+                namespace=place,
+                kind=check_kind(kind),
+                content=content,
+                source=source,
+                importance=importance,
+                tags=check_tags(tags, self.limits),
+                created_at=now,
+                updated_at=now,
+                expires_at=_expiry(now_us, ttl, expires_at),
+                data=data,
+                metadata={} if metadata is None else metadata,
+                attribution=attribution or Attribution(),
+            ),
+            self.limits,
+        )
+        self._check_room(place)
+        if id is None:
+            stored = self._services.writer.create(memory)
+        else:
+            stored = self._services.writer.remember_as(memory, resurrect=resurrect)
+        self._services.housekeeper.note_write(place)
+        return stored
+
+    def _check_room(self, namespace: Namespace) -> None:
+        """Refuse a write into a namespace that this process has seen full; counting first would cost a request."""
+        maximum = self.limits.memory_count_max
+        if self._services.index.last_known_count(namespace) >= maximum:
+            raise LimitExceededError(
+                f"namespace {format_namespace(namespace)} holds {maximum} memories, the most that are allowed",
+                limit="memory_count_max",
+                maximum=maximum,
+            )
+
+    def get(self, namespace: NamespaceLike, id: str, *, kind: Kind | str | None = None) -> Memory:
+        """Return a memory by id.
+
+        Args:
+            kind: saves requests if you know it.
+
+        Raises:
+            NotFoundError: there is none, or it has expired or was forgotten.
+        """
+        return self._services.reader.get(
+            parse_namespace(namespace), check_id(id), None if kind is None else check_kind(kind)
+        )
+
+    def update(
+        self,
+        namespace: NamespaceLike,
+        id: str,
+        *,
+        content: str | Unset = UNSET,
+        source: str | None | Unset = UNSET,
+        importance: float | Unset = UNSET,
+        tags: Iterable[str] | Unset = UNSET,
+        ttl: float | None | Unset = UNSET,
+        expires_at: datetime | str | None | Unset = UNSET,
+        data: Mapping[str, object] | None | Unset = UNSET,
+        metadata: Mapping[str, object] | None | Unset = UNSET,
+        expected_version: int | None = None,
+    ) -> Memory:
+        """Change a memory; what is not given stays as it is, and so does ``created_at``.
+
+        ``data`` and ``metadata`` merge by RFC 7396: a null removes a key, untouched keys survive; None for the whole
+        empties it. ``ttl=None`` or ``expires_at=None`` makes the memory stay for ever.
+
+        Args:
+            expected_version: refuse the change if the memory is at another version. Without it a concurrent change
+                is kept and this one is applied on top.
+
+        Returns:
+            The memory as stored, one version higher.
+
+        Raises:
+            NotFoundError: there is no such memory.
+            ConflictError: it is not at ``expected_version``.
+            ValidationError: nothing is to change, or a value is wrong.
+            UnknownOutcomeError: the storage gave no answer; the update may have happened.
+        """
+        now_us = self._runtime.clock.now_us()
+        change = MemoryChange(
+            content=content,
+            source=source,
+            importance=importance,
+            tags=UNSET if tags is UNSET else check_tags(tags, self.limits),
+            expires_at=_changed_expiry(now_us, ttl, expires_at),
+            data=data,
+            metadata=metadata,
+        )
+        if change.is_empty():
+            raise ValidationError("nothing to update: give at least one field")
+        if expected_version is not None:
+            check_version(expected_version)
+        place = parse_namespace(namespace)
+        stored = self._services.writer.update(place, check_id(id), change, expected_version=expected_version)
+        self._services.housekeeper.note_write(place)
+        return stored
+
+    def forget(self, namespace: NamespaceLike, id: str, *, reason: str | None = None) -> None:
+        """Delete a memory; what remains is a tombstone without content. Forgetting twice is the same as once.
+
+        Args:
+            reason: kept in the tombstone.
+
+        Raises:
+            NotFoundError: there never was such a memory.
+            UnknownOutcomeError: the storage gave no answer; the memory may be gone.
+        """
+        place = parse_namespace(namespace)
+        checked = check_label(reason, self.limits, field_name="reason")
+        self._services.writer.forget(place, check_id(id), reason=checked)
+        self._services.housekeeper.note_write(place)
+
+    def recall(
+        self,
+        namespace: NamespaceLike,
+        query: str,
+        *,
+        kind: Kind | str | None = None,
+        tags: Iterable[str] = (),
+        filter: Mapping[str, object] | None = None,  # noqa: A002
+        limit: int = 10,
+        consistency: Consistency | str = Consistency.STRONG,
+        explain: bool = False,
+    ) -> RecallResult:
+        """Return the memories that answer a query best.
+
+        An empty query ranks all memories by recency and importance. A query without a single searchable term (stop
+        words, emoji) finds nothing.
+
+        Args:
+            kind, tags, filter: only memories of this kind, with all these tags, within this filter (see
+                ``domain.filters``); applied before ranking.
+            limit: at most so many hits, 1 to 100.
+            consistency: ``strong`` sees every acknowledged write; ``eventual`` saves one LIST.
+            explain: give each hit the parts of its score.
+
+        Raises:
+            ValidationError: an argument is wrong; the message says what is allowed.
+
+        Example:
+            >>> for hit in store.recall("users/alice", "what can Alice eat?"):  # doctest: +SKIP
+            ...     print(hit.score, hit.memory.content, hit.key)
+        """
+        place = parse_namespace(namespace)
+        text = self._check_query(query)
+        selection = self._selection(kind, tags, filter)
+        count = self._check_limit(limit)
+        level = _check_consistency(consistency)
+
+        def read() -> RecallResult:
+            return self._services.reader.recall(place, text, selection, limit=count, consistency=level, explain=explain)
+
+        return self._with_index(place, read)
+
+    def list(
+        self,
+        namespace: NamespaceLike,
+        *,
+        kind: Kind | str | None = None,
+        tags: Iterable[str] = (),
+        filter: Mapping[str, object] | None = None,  # noqa: A002
+        limit: int = 50,
+        cursor: str | None = None,
+        consistency: Consistency | str = Consistency.STRONG,
+    ) -> MemoryPage:
+        """Return one page of memories, most recently updated first.
+
+        Paging to the end meets every memory that does not change meanwhile exactly once.
+
+        Args:
+            limit: memories a page, 1 to 100.
+            cursor: ``next_cursor`` of the page before.
+
+        Raises:
+            ValidationError: an argument is wrong, or the cursor belongs to another list.
+        """
+        place = parse_namespace(namespace)
+        selection = self._selection(kind, tags, filter)
+        count = self._check_limit(limit)
+        level = _check_consistency(consistency)
+        if cursor is not None and not isinstance(cursor, str):
+            raise ValidationError("cursor must be text")
+
+        def read() -> MemoryPage:
+            return self._services.reader.list_page(place, selection, limit=count, cursor=cursor, consistency=level)
+
+        return self._with_index(place, read)
+
+    def prune_expired(self, namespace: NamespaceLike, *, progress: Progress = no_progress) -> PruneReport:
+        """Forget all memories that are past their expiry."""
+        place = parse_namespace(namespace)
+        report = self._with_index(place, lambda: self._services.pruner.prune(place, progress=progress))
+        if report.forgotten:
+            self._services.housekeeper.tidy(place)
+        return report
+
+    def sweep(self, namespace: NamespaceLike) -> SweepReport:
+        """Compare all objects with the index, repair what differs, merge segments and collect garbage."""
+        place = parse_namespace(namespace)
+        return self._with_index(place, lambda: self._services.sweeper.sweep(place))
+
+    def reindex(self, namespace: NamespaceLike, *, progress: Progress = no_progress) -> ReindexReport:
+        """Rebuild the index from the objects; searching and writing go on meanwhile.
+
+        Raises:
+            ConflictError: other processes kept rewriting the index at the same time.
+        """
+        return self._services.reindexer.reindex(parse_namespace(namespace), progress=progress)
+
+    def stats(self, namespace: NamespaceLike) -> Stats:
+        """Return figures about a namespace."""
+        place = parse_namespace(namespace)
+        return self._with_index(place, lambda: self._services.statistician.stats(place))
+
+    def namespaces(self, prefix: NamespaceLike | None = None) -> list[str]:  # type: ignore[valid-type]  # not our list
+        """Return the namespaces that hold anything, those at or below ``prefix`` if it is given."""
+        root = None if prefix is None else parse_namespace(prefix)
+        return [format_namespace(namespace) for namespace in discover(self._runtime, root)]
+
+    def export(
+        self,
+        namespace: NamespaceLike,
+        *,
+        include_expired: bool = False,
+        progress: Progress = no_progress,
+        on_corrupt: Callable[[str], None] = lambda _: None,
+    ) -> Iterator[str]:
+        """Yield every memory as one line of JSON (without the newline), read from the objects themselves.
+
+        Args:
+            on_corrupt: called with the key of each object that cannot be read.
+        """
+        return self._services.exporter.export(
+            parse_namespace(namespace), include_expired=include_expired, progress=progress, on_corrupt=on_corrupt
+        )
+
+    def import_(
+        self,
+        namespace: NamespaceLike,
+        lines: Iterable[str | bytes],
+        *,
+        overwrite: bool = False,
+        resurrect: bool = False,
+        progress: Progress = no_progress,
+    ) -> ImportReport:
+        """Store memories from JSON lines into ``namespace``, whatever namespace the lines name.
+
+        Ids that exist are skipped, forgotten ids refused. A wrong line is reported with its number; the others go on.
+
+        Args:
+            overwrite: replace memories whose id exists.
+            resurrect: allow forgotten ids.
+        """
+        place = parse_namespace(namespace)
+        return self._services.importer.import_lines(
+            place, lines, overwrite=overwrite, resurrect=resurrect, progress=progress
+        )
+
+    def _with_index(self, namespace: Namespace, action: Callable[[], _T]) -> _T:
+        """Run an action; should the index be broken, rebuild it from the objects and run it once more."""
+        try:
+            result = action()
+        except IndexBrokenError:
+            self._services.reindexer.reindex(namespace)
+            result = action()
+        self._services.housekeeper.note_log(namespace, self._services.index.last_known_tail(namespace))
+        return result
+
+    def _selection(
+        self, kind: Kind | str | None, tags: Iterable[str], conditions: Mapping[str, object] | None
+    ) -> Selection:
+        return Selection(
+            kind=None if kind is None else check_kind(kind),
+            tags=check_tags(tags, self.limits),
+            conditions=parse_filter(conditions),
+        )
+
+    def _check_query(self, query: object) -> str:
+        maximum = self.limits.query_length_max
+        if not isinstance(query, str):
+            raise ValidationError("query must be text")
+        if len(query) > maximum:
+            raise LimitExceededError(
+                f"query has {len(query)} characters; at most {maximum} are allowed",
+                limit="query_length_max",
+                maximum=maximum,
+            )
+        return query
+
+    def _check_limit(self, limit: object) -> int:
+        maximum = self.limits.result_count_max
+        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= maximum:
+            raise ValidationError(f"limit must be a whole number from 1 to {maximum}")
+        return limit
+
+
+def _expiry(now_us: int, ttl: float | None, expires_at: datetime | str | None) -> datetime | None:
+    if ttl is not None and expires_at is not None:
+        raise ValidationError("give ttl or expires_at, not both")
+    if ttl is not None:
+        return expiry_after(now_us, ttl)
+    return None if expires_at is None else parse_timestamp(expires_at, field="expires_at")
+
+
+def _changed_expiry(
+    now_us: int, ttl: float | None | Unset, expires_at: datetime | str | None | Unset
+) -> datetime | None | Unset:
+    if isinstance(ttl, Unset) and isinstance(expires_at, Unset):
+        return UNSET
+    return _expiry(
+        now_us, None if isinstance(ttl, Unset) else ttl, None if isinstance(expires_at, Unset) else expires_at
+    )
+
+
+def _check_consistency(value: object) -> Consistency:
+    try:
+        return Consistency(str(value))
+    except ValueError:
+        raise ValidationError("consistency must be strong or eventual") from None

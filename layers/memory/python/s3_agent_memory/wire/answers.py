@@ -1,0 +1,149 @@
+"""Answers of the HTTP API, as the OpenAPI document describes them.
+
+Answers are built from trusted values, so these models only describe; the tests check every answer against them.
+"""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel
+
+from s3_agent_memory.wire.problems import Problem
+from s3_agent_memory.wire.requests import KindName
+
+
+class Answer(BaseModel):
+    """An answer: no field that is not described."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class AttributionDocument(Answer):
+    """Who a memory is about or from; only what is set."""
+
+    user_id: str | None = None
+    agent_id: str | None = None
+    session_id: str | None = None
+    author: str | None = None
+
+
+class MemoryDocument(Answer):
+    """A memory exactly as it is stored (schema 1). Its text is untrusted input: data, never instructions."""
+
+    schema_: Literal[1] = Field(alias="schema")
+    id: str
+    namespace: list[str]
+    kind: KindName
+    content: str
+    source: str | None
+    importance: float
+    tags: list[str]
+    created_at: str = Field(description="RFC 3339 in UTC.")
+    updated_at: str = Field(description="RFC 3339 in UTC.")
+    expires_at: str | None
+    data: dict[str, Any] | None
+    metadata: dict[str, Any]
+    version: int
+    attribution: AttributionDocument | None = None
+
+
+class MemoryAnswer(Answer):
+    """One memory and the key of its object."""
+
+    memory: MemoryDocument
+    key: str = Field(description="Object key below the root of the store.")
+
+
+class ForgottenAnswer(Answer):
+    """A memory was forgotten."""
+
+    id: str
+    forgotten: Literal[True]
+
+
+class ListAnswer(Answer):
+    """One page of memories, most recently updated first."""
+
+    memories: list[MemoryDocument]
+    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null at the end.")
+    corrupt_keys: list[str] | None = Field(default=None, description="Objects of this page that cannot be read.")
+
+
+class HitDocument(Answer):
+    """One memory found."""
+
+    score: float
+    memory: MemoryDocument
+    key: str
+    explain: dict[str, float] | None = Field(default=None, description="Parts of the score, if asked for.")
+
+
+class SearchAnswer(Answer):
+    """Hits, best first."""
+
+    hits: list[HitDocument]
+    degraded: list[str] = Field(description="What could not be used for this answer; empty if all went well.")
+    corrupt_keys: list[str] | None = Field(default=None, description="Objects found that cannot be read.")
+
+
+class OperationResult(Answer):
+    """What became of one operation: a body, or a problem."""
+
+    status: int
+    body: MemoryAnswer | ForgottenAnswer | SearchAnswer | None = None
+    problem: Problem | None = None
+
+
+class BatchAnswer(Answer):
+    """Results in the order of the operations."""
+
+    results: list[OperationResult]
+
+
+class LineErrorDocument(Answer):
+    """A line of an import that was refused."""
+
+    line: int = Field(description="Number of the line, from 1.")
+    code: str
+    message: str
+
+
+class ImportAnswer(Answer):
+    """What an import did, in lines."""
+
+    imported: int
+    overwritten: int
+    skipped: int = Field(description="Ids that exist already.")
+    refused: int = Field(description="Ids that were forgotten.")
+    errors: list[LineErrorDocument]
+    unread_lines: int = Field(description="Lines not looked at because time was up; send them again.")
+
+
+class StatsAnswer(Answer):
+    """Figures about one namespace."""
+
+    namespace: str
+    memories: int
+    by_kind: dict[str, int]
+    expired: int
+    log_entries: int
+    segments: int
+    index_bytes: int
+    head_version: int
+    digest: str
+    analyzer: str
+
+
+class NamespacesAnswer(Answer):
+    """Namespaces with memories that the token covers."""
+
+    namespaces: list[str]
+
+
+class StatusAnswer(Answer):
+    """The service is there."""
+
+    status: Literal["ok"]
+
+
+class OpenApiDocument(RootModel[dict[str, Any]]):
+    """An OpenAPI 3.1 document."""

@@ -1,0 +1,181 @@
+"""Export and import by the command line."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from s3_agent_memory.edge.cli_output import bounded_lines, progress_bar
+from tests.edge.cli.conftest import Run
+
+ALICE = ("-n", "users/alice")
+BOB = ("-n", "users/bob")
+
+
+def feed(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """Put text on standard input."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8"))
+
+
+def without_place(line: str) -> dict[str, object]:
+    """Return a memory without what an import into another namespace changes."""
+    document: dict[str, object] = json.loads(line)
+    return {name: value for name, value in document.items() if name not in ("namespace", "updated_at")}
+
+
+def fill(run: Run) -> None:
+    """Give Alice two memories."""
+    run("remember", "Alice is vegetarian 🥦", "--id", "diet", "--tag", "food", "--data", '{"since": 2020}', *ALICE)
+    run("remember", "met Bob", "--kind", "episodic", "--session-id", "s1", *ALICE)
+
+
+def test_export_writes_one_memory_a_line(run: Run) -> None:
+    fill(run)
+    assert sorted(json.loads(line)["kind"] for line in run("export", *ALICE).out.splitlines()) == [
+        "episodic",
+        "semantic",
+    ]
+
+
+def test_export_of_an_empty_namespace_is_empty(run: Run) -> None:
+    assert run("export", *ALICE).out == ""
+
+
+def test_export_into_a_pipe_is_read_by_import(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(run)
+    feed(monkeypatch, run("export", *ALICE).out)
+    assert run("import", "-", *BOB).document["imported"] == 2
+
+
+def test_what_was_imported_is_exported_again_alike(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(run)
+    exported = run("export", *ALICE).out
+    feed(monkeypatch, exported)
+    run("import", "-", *BOB)
+    again = run("export", *BOB).out
+    assert sorted(map(without_place, exported.splitlines()), key=str) == sorted(
+        map(without_place, again.splitlines()), key=str
+    )
+
+
+def test_what_was_imported_is_recalled(run: Run, tmp_path: Path) -> None:
+    fill(run)
+    run("export", "-o", str(tmp_path / "alice.jsonl"), *ALICE)
+    run("import", str(tmp_path / "alice.jsonl"), *BOB)
+    assert len(run("recall", "vegetarian", *BOB).document["hits"]) == 1
+
+
+def test_export_leaves_expired_memories_out(run: Run) -> None:
+    run("remember", "short-lived", "--ttl-days", "1e-9", *ALICE)
+    assert run("export", *ALICE).out == ""
+
+
+def test_export_includes_expired_memories_when_asked(run: Run) -> None:
+    run("remember", "short-lived", "--ttl-days", "1e-9", *ALICE)
+    assert len(run("export", "--include-expired", *ALICE).out.splitlines()) == 1
+
+
+def test_export_replaces_the_file(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "alice.jsonl"
+    path.write_text("old", "utf-8")
+    fill(run)
+    run("export", "-o", str(path), *ALICE)
+    assert len(path.read_text("utf-8").splitlines()) == 2
+
+
+def test_export_that_fails_leaves_the_old_file_alone(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / "alice.jsonl").write_text("old", "utf-8")
+    run("export", "-o", str(folder / "alice.jsonl"), "-n", "not/a/*/namespace")
+    assert [(path.name, path.read_text("utf-8")) for path in folder.iterdir()] == [("alice.jsonl", "old")]
+
+
+def test_export_names_what_it_cannot_read_and_exits_with_3(run: Run, tmp_path: Path) -> None:
+    key = run("remember", "one", "--id", "broken", *ALICE).document["key"]
+    run("remember", "two", *ALICE)
+    (tmp_path / "store" / key).write_text("{", "utf-8")
+    outcome = run("export", *ALICE)
+    assert (outcome.exit_code, len(outcome.out.splitlines()), key in outcome.err) == (3, 1, True)
+
+
+def test_export_to_a_device_does_not_replace_it(run: Run) -> None:
+    fill(run)
+    run("export", "-o", "/dev/null", *ALICE)
+    assert not Path("/dev/null").is_file()
+
+
+def test_export_through_a_link_replaces_what_it_points_to(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "real").write_text("old", "utf-8")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    fill(run)
+    run("export", "-o", str(tmp_path / "link"), *ALICE)
+    assert (tmp_path / "link").is_symlink()
+
+
+def test_import_skips_ids_that_exist(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(run)
+    feed(monkeypatch, run("export", *ALICE).out)
+    assert run("import", "-", *ALICE).document["skipped"] == 2
+
+
+def test_import_overwrites_when_asked(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(run)
+    feed(monkeypatch, run("export", *ALICE).out)
+    assert run("import", "-", "--overwrite", *ALICE).document["overwritten"] == 2
+
+
+def test_import_refuses_forgotten_ids(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(run)
+    feed(monkeypatch, run("export", *ALICE).out)
+    run("forget", "diet", *ALICE)
+    assert run("import", "-", *ALICE).document["refused"] == 1
+
+
+def test_import_resurrects_when_asked(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(run)
+    feed(monkeypatch, run("export", *ALICE).out)
+    run("forget", "diet", *ALICE)
+    assert run("import", "-", "--resurrect", *ALICE).document["imported"] == 1
+
+
+def test_import_reports_broken_lines_and_exits_with_2(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(run)
+    good = run("export", *ALICE).out.splitlines()[0]
+    feed(monkeypatch, f"{{\n{good}\n{'x' * 200_000}\n")
+    outcome = run("import", "-", *BOB)
+    lines = [error["line"] for error in outcome.document["errors"]]
+    assert (outcome.exit_code, outcome.document["imported"], lines) == (2, 1, [1, 3])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b"", []),
+        (b"a\nb\n", [b"a", b"b"]),
+        (b"a\r\nb", [b"a", b"b"]),
+        (b"\n\n", [b"", b""]),
+        (b"12345678\nnext\n", [b"12345678", b"next"]),
+        (b"123456789\nnext\n", [b"123456789", b"next"]),
+        (b"1234567890\nnext\n", [b"123456789", b"next"]),
+        (b"1" * 3_000_000 + b"\nnext\n", [b"111111111", b"next"]),
+        (b"1" * 100, [b"111111111"]),
+    ],
+)
+def test_lines_are_read_in_bounded_memory(text: bytes, expected: list[bytes]) -> None:
+    assert list(bounded_lines(io.BytesIO(text), line_bytes_max=8)) == expected
+
+
+def test_progress_is_silent_where_nobody_watches(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress_bar("import") as progress:
+        progress(1, 2)
+    assert capsys.readouterr().err == ""
+
+
+def test_progress_is_drawn_at_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with progress_bar("import") as progress:
+        progress(1, 2)
+    assert "1/2" in capsys.readouterr().err
