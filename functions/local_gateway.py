@@ -199,6 +199,8 @@ class _Connection(BaseHTTPRequestHandler):
         """Answer what cannot even be parsed as a request."""
         self.close_connection = True
         self.command = getattr(self, "command", None) or "GET"
+        # Until a request line is understood the base class takes it for one of HTTP/0.9, which knows no status.
+        self.request_version = self.protocol_version
         self._send(GatewayError("validation", message or "this is no HTTP request").answer)
 
     def version_string(self) -> str:

@@ -4,7 +4,6 @@ import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import botocore.endpoint
 import pytest
 
 from s3_agent_memory.errors import (
@@ -51,27 +50,36 @@ WRITES = (put, create, replace, delete, delete_matching)
 every_write = pytest.mark.parametrize("write", WRITES)
 
 
-@pytest.fixture(autouse=True)
-def _credentials(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+@pytest.fixture(autouse=True, scope="module")
+def _credentials() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ACCESS_KEY_ID", "test")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+        yield
 
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the SDK try again at once."""
-    monkeypatch.setattr(botocore.endpoint.time, "sleep", lambda _: None)
+    monkeypatch.setattr("botocore.endpoint.time.sleep", lambda _: None)
 
 
-@pytest.fixture
-def script() -> Iterator[Script]:
+@pytest.fixture(scope="module")
+def running_script() -> Iterator[Script]:
     with running_scripted_s3() as running:
         yield running
 
 
 @pytest.fixture
-def store(script: Script) -> S3ObjectStore:
-    return S3ObjectStore("bucket", "prefix", endpoint_url=script.endpoint_url, region=REGION)
+def script(running_script: Script) -> Script:
+    running_script.requests.clear()
+    return running_script
+
+
+@pytest.fixture(scope="module")
+def store(running_script: Script, _credentials: None) -> S3ObjectStore:
+    """Made once, for the SDK takes longer to start than a test."""
+    return S3ObjectStore("bucket", "prefix", endpoint_url=running_script.endpoint_url, region=REGION)
 
 
 # Answers to writes ---------------------------------------------------------------------------------------------------
@@ -274,6 +282,12 @@ def test_json_objects_say_that_they_are_json(store: S3ObjectStore, script: Scrip
     script.answers = [Answer()]
     store.put("a.json", b"{}")
     assert script.requests[0].headers["content-type"] == "application/json"
+
+
+def test_a_body_is_sent_without_waiting_for_leave(store: S3ObjectStore, script: Script) -> None:
+    script.answers = [Answer()]
+    store.put("key", b"body")
+    assert "expect" not in script.requests[0].headers
 
 
 def test_a_bucket_name_that_cannot_be_is_refused(script: Script) -> None:

@@ -84,20 +84,25 @@ def _string_items(value: Mapping[object, object], field: str) -> list[tuple[str,
     return items
 
 
-def merge_patch(target: Mapping[str, object], patch: Mapping[str, object]) -> dict[str, object]:
+def merge_patch(target: Mapping[str, object], patch: Mapping[str, object], *, depth: int = 1) -> dict[str, object]:
     """Return ``target`` changed by ``patch`` (RFC 7396): null removes a key, objects merge, all else replaces.
+
+    Raises:
+        ValidationError: the patch is nested deeper than 32 levels.
 
     Example:
         >>> merge_patch({"a": 1, "b": {"c": 2, "d": 3}}, {"a": None, "b": {"c": 4}})
         {'b': {'c': 4, 'd': 3}}
     """
+    if depth > DEPTH_MAX:
+        raise ValidationError(f"a change must not be nested deeper than {DEPTH_MAX} levels")
     merged = dict(target)
     for key, value in patch.items():
         if value is None:
             merged.pop(key, None)
         elif isinstance(value, Mapping):
             present = merged.get(key)
-            merged[key] = merge_patch(present if isinstance(present, Mapping) else {}, value)
+            merged[key] = merge_patch(present if isinstance(present, Mapping) else {}, value, depth=depth + 1)
         else:
             merged[key] = value
     return merged

@@ -277,8 +277,9 @@ class MemoryChange:
             ValidationError: the result breaks a rule.
         """
         given = {item.name: getattr(self, item.name) for item in fields(self) if getattr(self, item.name) is not UNSET}
-        if isinstance(given.get("data"), Mapping):
-            given["data"] = merge_patch(memory.data or {}, given["data"])
-        if "metadata" in given:
-            given["metadata"] = merge_patch(memory.metadata, given["metadata"]) if given["metadata"] else {}
+        for name in ("data", "metadata"):
+            if isinstance(given.get(name), Mapping):
+                given[name] = merge_patch(getattr(memory, name) or {}, given[name])
+        if given.get("metadata", UNSET) is None:
+            given["metadata"] = {}
         return check_memory(replace(memory, **given), limits)

@@ -34,7 +34,8 @@ def parse_timestamp(value: object, *, field: str) -> datetime:
     moment = value
     if isinstance(value, str):
         try:
-            moment = datetime.fromisoformat(value)
+            # RFC 3339 allows a lower-case "t" and "z"; Python does not.
+            moment = datetime.fromisoformat(value.upper())
         except ValueError:
             moment = None
     if not isinstance(moment, datetime):

@@ -157,8 +157,8 @@ class Endpoints:
         grant.require(Permission.READ)
         root = grant.namespace
         found = [parse_namespace(name) for name in cast("Iterable[str]", self._store.namespaces(root))]
-        covered = [path for path in found if path == root or (grant.covers_children and path[: len(root)] == root)]
-        return _respond(Outcome({"namespaces": [format_namespace(path) for path in covered]}))
+        covered = {path for path in found if path == root or (grant.covers_children and path[: len(root)] == root)}
+        return _respond(Outcome({"namespaces": [format_namespace(path) for path in sorted(covered)]}))
 
     def report_health(self) -> Response[Any]:
         """Answer without touching the storage."""

@@ -73,8 +73,11 @@ def canonical_event(event: Mapping[str, Any], route: Route, path: str, body: byt
     what is encoded here is right for both.
     """
     context = event["requestContext"]
+    headers = {name.lower(): value for name, value in (event.get("headers") or {}).items()}
     return {
         **event,
+        # The media type is checked already; the resolver would not know it in capitals.
+        "headers": {**headers, "content-type": next(iter(route.body.value), "")},
         "rawPath": quote(path, safe="/%"),
         "rawQueryString": event.get("rawQueryString") or "",
         "body": _text(body) if route.body is Body.JSON else None,

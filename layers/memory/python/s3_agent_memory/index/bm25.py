@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from s3_agent_memory.index.segment import Segment
+from s3_agent_memory.index.segment_layout import posting_docs, posting_tfs
 from s3_agent_memory.index.snapshot import Snapshot
 
 
@@ -27,10 +27,10 @@ class Scores:
 class _Postings:
     """The postings of a query: document number, frequency, text length in words, and index of the term."""
 
-    docs: npt.NDArray[np.uint64]
+    docs: npt.NDArray[np.int64]
     tfs: npt.NDArray[np.float32]
-    lengths: npt.NDArray[np.float32]
-    terms: npt.NDArray[np.intp]
+    lengths: npt.NDArray[np.unsignedinteger]
+    terms: npt.NDArray[np.int64]
 
 
 def score(snapshot: Snapshot, terms: Sequence[int], *, k1: float, b: float) -> Scores:
@@ -50,7 +50,7 @@ def score(snapshot: Snapshot, terms: Sequence[int], *, k1: float, b: float) -> S
     weights = inverse_document_frequency(document_frequencies, snapshot.live_count)
     weights *= [counts[term] for term in hashes.tolist()]
     average_length = max(1, snapshot.length_total) / max(1, snapshot.live_count)
-    parts = saturation(postings.tfs, postings.lengths / np.float32(average_length), k1=k1, b=b)
+    parts = saturation(postings.tfs, postings.lengths * np.float32(1 / average_length), k1=k1, b=b)
     parts *= weights.astype(np.float32)[postings.terms]
     return _sum_by_document(postings.docs, parts)
 
@@ -67,60 +67,49 @@ def saturation(
     frequency: npt.NDArray[np.float32], relative_length: npt.NDArray[np.float32], *, k1: float, b: float
 ) -> npt.NDArray[np.float32]:
     """Return ``tf (k1 + 1) / (tf + k1 (1 - b + b * length / average length))``."""
-    norm = relative_length * np.float32(k1 * b)
+    norm: npt.NDArray[np.float32] = relative_length * np.float32(k1 * b)
     norm += np.float32(k1 * (1 - b))
     norm += frequency
-    return np.divide(frequency * np.float32(k1 + 1), norm, out=norm)
+    np.divide(frequency * np.float32(k1 + 1), norm, out=norm)
+    return norm
 
 
 def _gather(snapshot: Snapshot, hashes: npt.NDArray[np.uint64]) -> _Postings | None:
     """Return the live postings of the terms, those of one segment after those of the one before."""
-    docs, tfs, lengths, terms, counts = [], [], [], [], []
+    lists: list[npt.NDArray[np.uint32]] = []
+    terms: list[int] = []
+    bases: list[int] = []
     for segment, base in zip(snapshot.segments, snapshot.bases.tolist(), strict=False):
-        found, slices = _lists(segment, hashes)
-        if not slices:
+        if not len(segment.term_hashes):
             continue
-        rows = np.concatenate([segment.posting_docs[item] for item in slices])
-        docs.append(rows.astype(np.uint64) + np.uint64(base))
-        lengths.append(segment.lengths.take(rows))
-        tfs.extend(segment.posting_tfs[item] for item in slices)
-        terms.extend(found)
-        counts.extend(item.stop - item.start for item in slices)
-    if not docs:
+        indexes = segment.term_hashes.searchsorted(hashes)
+        is_found = segment.term_hashes.take(indexes, mode="clip") == hashes
+        for term, index in zip(np.flatnonzero(is_found).tolist(), indexes[is_found].tolist(), strict=True):
+            lists.append(segment.postings[segment.term_offsets[index] : segment.term_offsets[index + 1]])
+            terms.append(term)
+            bases.append(base)
+    if not lists:
         return None
-    gathered = _Postings(
-        np.concatenate(docs),
-        np.concatenate(tfs).astype(np.float32),
-        np.concatenate(lengths).astype(np.float32),
-        np.repeat(terms, counts),
-    )
-    return gathered if not len(snapshot.dead) else _live(gathered, snapshot.is_live[gathered.docs])
-
-
-def _lists(segment: Segment, hashes: npt.NDArray[np.uint64]) -> tuple[list[int], list[slice]]:
-    """Return which of the terms a segment has, and where their posting lists lie."""
-    if not len(segment.term_hashes):
-        return [], []
-    indexes = segment.term_hashes.searchsorted(hashes)
-    found = np.flatnonzero(segment.term_hashes.take(indexes, mode="clip") == hashes)
-    indexes = indexes[found]
-    starts, ends = segment.term_offsets[indexes].tolist(), segment.term_offsets[indexes + 1].tolist()
-    return found.tolist(), list(map(slice, starts, ends))
+    counts = [len(item) for item in lists]
+    postings = np.concatenate(lists)
+    docs = posting_docs(postings).astype(np.int64)
+    docs += np.repeat(np.array(bases), counts)
+    tfs = posting_tfs(postings).astype(np.float32)
+    gathered = _Postings(docs, tfs, snapshot.lengths[docs], np.repeat(np.array(terms), counts))
+    return gathered if not len(snapshot.dead) else _live(gathered, snapshot.is_live[docs])
 
 
 def _live(postings: _Postings, is_live: npt.NDArray[np.bool_]) -> _Postings:
-    return _Postings(
-        postings.docs[is_live], postings.tfs[is_live], postings.lengths[is_live], postings.terms[is_live]
-    )
+    return _Postings(postings.docs[is_live], postings.tfs[is_live], postings.lengths[is_live], postings.terms[is_live])
 
 
-def _sum_by_document(docs: npt.NDArray[np.uint64], parts: npt.NDArray[np.float32]) -> Scores:
+def _sum_by_document(docs: npt.NDArray[np.int64], parts: npt.NDArray[np.float32]) -> Scores:
     """Return the sum of the parts of each document.
 
     Document number and part are sorted as one 64-bit number: lists of postings are sorted runs, which a stable sort
     only merges, and no array over all documents is needed. Sums in float64 do not depend on the order of the parts.
     """
-    packed = docs << np.uint64(32)
+    packed = docs.view(np.uint64) << np.uint64(32)
     packed |= parts.view(np.uint32)
     packed.sort(kind="stable")
     sorted_docs = packed >> np.uint64(32)
@@ -128,4 +117,4 @@ def _sum_by_document(docs: npt.NDArray[np.uint64], parts: npt.NDArray[np.float32
     np.not_equal(sorted_docs[1:], sorted_docs[:-1], out=is_first[1:])
     starts = np.flatnonzero(is_first)
     values = packed.astype(np.uint32).view(np.float32).astype(np.float64)
-    return Scores(sorted_docs[starts].astype(np.int64), np.add.reduceat(values, starts))
+    return Scores(sorted_docs[starts].view(np.int64), np.add.reduceat(values, starts))

@@ -28,7 +28,9 @@ Column = npt.NDArray[Any]
 
 def encode_columns(magic: bytes, header: Mapping[str, object], columns: Mapping[str, Column]) -> bytes:
     """Return a file of the given columns; ``header`` are further members of its directory."""
-    bodies = [_padded(column.astype(column.dtype.newbyteorder("<"), copy=False).tobytes()) for column in columns.values()]
+    bodies = [
+        _padded(column.astype(column.dtype.newbyteorder("<"), copy=False).tobytes()) for column in columns.values()
+    ]
     entries = [
         [name, column.dtype.str.lstrip("<|="), len(column), zlib.crc32(body)]
         for (name, column), body in zip(columns.items(), bodies, strict=True)

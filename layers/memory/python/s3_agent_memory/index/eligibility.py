@@ -60,7 +60,7 @@ class Eligibility:
             masks.append((expires_us == 0) | (expires_us > self.now_us))
         decided = (_satisfies(segment, rows, condition) for condition in self.conditions)
         masks.extend(mask for mask in decided if mask is not None)
-        return np.logical_and.reduce(masks) if masks else None
+        return _mask(np.logical_and.reduce(masks)) if masks else None
 
 
 def _satisfies(segment: Segment, rows: Positions, condition: Condition) -> Mask | None:
@@ -73,25 +73,28 @@ def _satisfies(segment: Segment, rows: Positions, condition: Condition) -> Mask 
         return _satisfies_time(getattr(segment, f"{field.removesuffix('_at')}_us")[rows], condition)
     if field == "importance":
         return _satisfies_importance(segment.importances[rows], condition)
-    if condition.operator in ("$eq", "$ne") and isinstance(condition.value, str):
-        if field == "kind":
-            code = next((code for kind, code in KIND_CODES.items() if kind == condition.value), -1)
-            return _mask(_COMPARISONS[condition.operator](segment.kinds[rows], np.int16(code)))
-        if field == "id":
-            position = segment.find(condition.value)
-            return _mask(_COMPARISONS[condition.operator](rows, -1 if position is None else position))
+    if condition.operator in ("$eq", "$ne") and isinstance(condition.value, str) and field in ("kind", "id"):
+        is_named = _is_named(segment, rows, field, condition.value)
+        return is_named if condition.operator == "$eq" else ~is_named
     return None
+
+
+def _is_named(segment: Segment, rows: Positions, field: str, value: str) -> Mask:
+    if field == "kind":
+        codes = [code for kind, code in KIND_CODES.items() if kind == value]
+        return np.isin(segment.kinds[rows], codes)
+    return np.isin(rows, [position for position in [segment.find(value)] if position is not None])
 
 
 def _satisfies_time(values: npt.NDArray[np.int64], condition: Condition) -> Mask | None:
     """Compare moments in microseconds; 0 stands for none, which equals null and has no order."""
     if condition.value is None:
         is_equal = {"$eq": values == 0, "$ne": values != 0}
-        return is_equal.get(condition.operator, np.zeros(len(values), np.bool_))
+        return _mask(is_equal.get(condition.operator, np.zeros(len(values), np.bool_)))
     if isinstance(condition.value, bool) or not isinstance(condition.value, int):
         return None
     mask = _mask(_COMPARISONS[condition.operator](values, condition.value))
-    return mask if condition.operator == "$ne" else mask & (values != 0)
+    return mask if condition.operator == "$ne" else _mask(mask & (values != 0))
 
 
 def _satisfies_importance(values: npt.NDArray[np.float32], condition: Condition) -> Mask | None:
@@ -106,9 +109,9 @@ def _satisfies_importance(values: npt.NDArray[np.float32], condition: Condition)
 
 def _has_term(segment: Segment, rows: Positions, term: int, *, may_overflow: bool = False) -> Mask:
     has_term = np.zeros(segment.row_count, np.bool_)
-    has_term[segment.postings(term)] = True
+    has_term[segment.docs_with(term)] = True
     if may_overflow:
-        has_term[segment.postings(OVERFLOW)] = True
+        has_term[segment.docs_with(OVERFLOW)] = True
     return has_term[rows]
 
 

@@ -70,20 +70,20 @@ class IdTable:
         """Return ids as an array of NUL-padded bytes, which compares and sorts like the ids."""
         width = self._fixed_width
         if width is not None:
-            return self.blob.reshape(-1, width)[positions].view(f"S{width}").reshape(-1)
+            return _as_bytes(self.blob.reshape(-1, width)[positions])
         starts = self.offsets[positions].astype(np.int64)
         lengths = self.offsets[positions.astype(np.int64) + 1].astype(np.int64) - starts
-        padded = np.zeros((len(starts), int(lengths.max(initial=1))), np.uint8)
+        padded: npt.NDArray[np.uint8] = np.zeros((len(starts), int(lengths.max(initial=1))), np.uint8)
         for first in range(0, len(starts), _CHUNK_ROWS):
             chunk = slice(first, first + _CHUNK_ROWS)
             columns = np.arange(padded.shape[1])
             is_inside = columns < lengths[chunk, None]
             padded[chunk][is_inside] = self.blob[(starts[chunk, None] + columns)[is_inside]]
-        return padded.view(f"S{padded.shape[1]}").reshape(-1)
+        return _as_bytes(padded)
 
     def texts(self, positions: npt.NDArray[np.integer]) -> list[str]:
         """Return the ids at some positions."""
-        return self.take(positions).astype(str).tolist()
+        return [memory_id.decode("ascii") for memory_id in self.take(positions).tolist()]
 
     def find(self, memory_id: str) -> int | None:
         """Return the position of an id, or None."""
@@ -118,6 +118,11 @@ class IdTable:
         widths = np.diff(self.offsets)
         is_fixed = len(widths) > 0 and widths.min() == widths.max() > 0
         return int(widths[0]) if is_fixed else None
+
+
+def _as_bytes(rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.bytes_]:
+    texts: npt.NDArray[np.bytes_] = rows.view(f"S{rows.shape[1]}").reshape(-1)
+    return texts
 
 
 def ranges(starts: npt.NDArray[np.integer], counts: npt.NDArray[np.integer]) -> Positions:

@@ -19,7 +19,6 @@ from s3_agent_memory.index.terms import BODY, term_hash
 from s3_agent_memory.index.top_k import floor_of_top, top_candidates
 
 _DAY_US: Final = 86_400_000_000
-_BATCH_MIN: Final = 32
 # Far more than the rounding of a score, far less than any difference that matters.
 _ROUNDING: Final = 1e-9
 
@@ -83,20 +82,20 @@ class Ranked:
         self._ranking = ranking
         self._now_us = now_us
         self._best = float(scores.values.max(initial=0.0))
-        self._sorted: list[Candidate] = []
+        self._mix = self._score(np.zeros(0, np.int64))
+        self._order: Positions = np.zeros(0, np.int64)
 
     def top(self, start: int, stop: int) -> list[Candidate]:
         """Return the candidates at ranks ``start`` (from 0) to before ``stop``; fewer if there are no more."""
         stop = min(stop, self.count)
-        if stop > len(self._sorted):
-            self._sorted = self._select(min(self.count, max(_BATCH_MIN, stop)))
-        return self._sorted[start:stop]
+        if stop > len(self._order):
+            self._sort(min(self.count, max(stop, 2 * len(self._order))))
+        return [self._candidate(position) for position in self._order[start:stop].tolist()]
 
-    def _select(self, count: int) -> list[Candidate]:
-        mix = self._mix(self._within_reach(count))
-        index = top_candidates(mix.score, count)
-        order = _best_first(self._snapshot, mix, index)[:count]
-        return [self._candidate(mix, position) for position in order.tolist()]
+    def _sort(self, count: int) -> None:
+        self._mix = self._score(self._within_reach(count))
+        index = top_candidates(self._mix.score, count)
+        self._order = _best_first(self._snapshot, self._mix, index)[:count]
 
     def _within_reach(self, count: int) -> Positions:
         """Return the candidates that recency and importance, at most 1 each, could lift among the best ``count``."""
@@ -108,7 +107,7 @@ class Ranked:
         floor = floor_of_top(self._scores.values, count) - lift * (1 + _ROUNDING)
         return np.flatnonzero(self._scores.values >= floor)
 
-    def _mix(self, index: Positions) -> _Mix:
+    def _score(self, index: Positions) -> _Mix:
         docs, bm25 = self._scores.docs[index], self._scores.values[index]
         ranking, snapshot = self._ranking, self._snapshot
         created_us = snapshot.column("created_us", docs)
@@ -117,12 +116,13 @@ class Ranked:
         relevance = bm25 * (ranking.relevance / self._best) if self._best > 0 else np.zeros(len(docs))
         return _Mix(docs, bm25, relevance, recency, importance, relevance + recency + importance, created_us)
 
-    def _candidate(self, mix: _Mix, position: int) -> Candidate:
-        meta = self._snapshot.meta(int(mix.docs[position]))
+    def _candidate(self, position: int) -> Candidate:
+        mix = self._mix
+        memory_id, kind, version = self._snapshot.identity(int(mix.docs[position]))
         return Candidate(
-            id=meta.id,
-            kind=meta.kind,
-            version=meta.version,
+            id=memory_id,
+            kind=kind,
+            version=version,
             score=float(mix.score[position]),
             relevance=float(mix.relevance[position]),
             recency=float(mix.recency[position]),

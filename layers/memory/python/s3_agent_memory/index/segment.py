@@ -4,7 +4,9 @@ Rows lie in the order of (created, id), so a position is also an age, and neighb
 Documents of a posting list are positions, ascending. See ``column_file`` for the bytes.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from functools import cached_property
 from typing import Final, Self
 from weakref import WeakKeyDictionary
@@ -16,9 +18,20 @@ from s3_agent_memory.errors import CorruptError
 from s3_agent_memory.index.column_file import Column, decode_columns
 from s3_agent_memory.index.id_table import IdTable, Positions, hash_ids
 from s3_agent_memory.index.row import KIND_CODES, KINDS, Row, RowMeta, row_digest
-from s3_agent_memory.index.segment_layout import COLUMN_DTYPES, MAGIC, SCHEMA_VERSION, Postings, RowColumns, encode_segment
+from s3_agent_memory.index.segment_layout import (
+    COLUMN_DTYPES,
+    MAGIC,
+    SCHEMA_VERSION,
+    Postings,
+    RowColumns,
+    encode_segment,
+    posting_docs,
+    posting_tfs,
+)
 
-_DIGEST_LENGTH: Final = 32
+_DIGEST: Final = re.compile("[0-9a-f]{32}")
+# Columns with one element a row.
+_ROW_COLUMNS: Final = ("id_order", *(item.name for item in fields(RowColumns) if item.name != "ids"))
 
 
 class Segment:
@@ -38,8 +51,8 @@ class Segment:
         importances: float32, 0 to 1.
         lengths: words of each text, unsigned.
         term_hashes: uint64, ascending.
-        term_offsets: where each term's list starts in ``posting_docs`` (and, one more, where the last one ends), uint32.
-        posting_docs, posting_tfs: positions (uint32) and how often the term occurs there (uint8).
+        term_offsets: where each term's list starts in ``postings``, and one more: where the last one ends; uint32.
+        postings: position * 256 + how often the term occurs there (1 to 255), uint32, ascending in each list.
     """
 
     def __init__(self, directory: Mapping[str, object], columns: Mapping[str, Column], *, key: str, size_bytes: int):
@@ -65,8 +78,7 @@ class Segment:
         self.lengths: npt.NDArray[np.unsignedinteger] = columns["lengths"]
         self.term_hashes: npt.NDArray[np.uint64] = columns["term_hashes"]
         self.term_offsets: npt.NDArray[np.uint32] = columns["term_offsets"]
-        self.posting_docs: npt.NDArray[np.uint32] = columns["posting_docs"]
-        self.posting_tfs: npt.NDArray[np.uint8] = columns["posting_tfs"]
+        self.postings: npt.NDArray[np.uint32] = columns["postings"]
         self.row_count = len(self.kinds)
         self._matches: WeakKeyDictionary[Segment, tuple[Positions, Positions]] = WeakKeyDictionary()
 
@@ -132,23 +144,24 @@ class Segment:
 
     def row(self, position: int) -> Row:
         """Return one row with its terms; it scans all postings, so use ``rows`` for many."""
-        return self._row(position, np.flatnonzero(self.posting_docs == position))
+        return self._row(position, np.flatnonzero(posting_docs(self.postings) == position))
 
     def rows(self) -> Iterator[Row]:
         """Yield all rows with their terms, by position."""
-        by_row = np.argsort(self.posting_docs, kind="stable")
-        ends = np.searchsorted(self.posting_docs[by_row], np.arange(self.row_count), "right")
+        docs = posting_docs(self.postings)
+        by_row = np.argsort(docs, kind="stable")
+        ends = np.searchsorted(docs[by_row], np.arange(self.row_count), "right")
         start = 0
         for position, end in enumerate(ends.tolist()):
             yield self._row(position, by_row[start:end])
             start = end
 
-    def postings(self, term: int) -> npt.NDArray[np.uint32]:
+    def docs_with(self, term: int) -> npt.NDArray[np.uint32]:
         """Return the positions of the rows that have a term (given by its hash), ascending."""
         index = int(np.searchsorted(self.term_hashes, np.uint64(term)))
         if index == len(self.term_hashes) or int(self.term_hashes[index]) != term:
-            return self.posting_docs[:0]
-        return self.posting_docs[self.term_offsets[index] : self.term_offsets[index + 1]]
+            return self.postings[:0]
+        return posting_docs(self.postings[self.term_offsets[index] : self.term_offsets[index + 1]])
 
     def row_digests(self, positions: npt.NDArray[np.integer]) -> int:
         """Return the sum of the digests of some rows, deletions left out."""
@@ -164,7 +177,7 @@ class Segment:
 
     def _row(self, position: int, postings: Positions) -> Row:
         terms = self.term_hashes[np.searchsorted(self.term_offsets, postings, "right") - 1]
-        counts = dict(zip(terms.tolist(), self.posting_tfs[postings].tolist(), strict=True))
+        counts = dict(zip(terms.tolist(), posting_tfs(self.postings[postings]).tolist(), strict=True))
         meta = self.meta(position)
         return Row(terms=counts, **{name: getattr(meta, name) for name in RowMeta.__slots__})
 
@@ -234,7 +247,7 @@ def _postings_of(rows: Sequence[Row]) -> Postings:
 
 def _is_directory_sound(directory: Mapping[str, object]) -> bool:
     digest, folded_keys = directory.get("digest"), directory.get("folded_keys")
-    is_digest = isinstance(digest, str) and len(digest) == _DIGEST_LENGTH and digest.isascii() and digest.isalnum()
+    is_digest = isinstance(digest, str) and _DIGEST.fullmatch(digest) is not None
     are_keys = isinstance(folded_keys, list) and all(isinstance(item, str) for item in folded_keys)
     is_signed = isinstance(directory.get("analyzer"), str)
     return directory.get("schema") == SCHEMA_VERSION and is_digest and are_keys and is_signed
@@ -243,31 +256,32 @@ def _is_directory_sound(directory: Mapping[str, object]) -> bool:
 def _are_rows_sound(columns: Mapping[str, Column]) -> bool:
     """Return True if no look-up can leave the columns: a checksum proves who wrote them no more than a name does."""
     count = len(columns["kinds"])
-    ids, order = columns["id_bytes"], columns["id_order"]
+    ids, order, created_us, hashes = (columns[name] for name in ("id_bytes", "id_order", "created_us", "id_hashes"))
+    importances = columns["importances"]
     return (
-        all(len(columns[name]) == count for name in COLUMN_DTYPES if name in RowColumns.__slots__ and name != "ids")
-        and len(order) == count
-        and _are_offsets(columns["id_offsets"], count, len(ids), is_strict=True)
-        and bool((columns["kinds"] < len(KINDS)).all() and ((ids > 0) & (ids < 128)).all())
-        and bool((np.bincount(order, minlength=count) == 1).all() if not count or order.max() < count else False)
-        and bool((columns["id_hashes"][1:] >= columns["id_hashes"][:-1]).all())
-        and bool((columns["created_us"][1:] >= columns["created_us"][:-1]).all())
-        and bool(((columns["importances"] >= 0) & (columns["importances"] <= 1)).all())
+        all(len(columns[name]) == count for name in _ROW_COLUMNS)
+        and _are_offsets(columns["id_offsets"], count, len(ids))
+        and bool(((ids > 0) & (ids < 128)).all())
+        and int(order.max(initial=0)) < max(1, count)
+        and bool((np.bincount(order, minlength=count) == 1).all())
+        and bool((hashes[1:] >= hashes[:-1]).all() and (created_us[1:] >= created_us[:-1]).all())
+        and bool((columns["kinds"] < len(KINDS)).all() and (columns["ranks"] > 0).all())
+        and bool(((importances >= 0) & (importances <= 1)).all())
     )
 
 
 def _are_postings_sound(columns: Mapping[str, Column]) -> bool:
-    docs, hashes = columns["posting_docs"], columns["term_hashes"]
+    postings, hashes = columns["postings"], columns["term_hashes"]
     return (
-        len(columns["posting_tfs"]) == len(docs)
-        and _are_offsets(columns["term_offsets"], len(hashes), len(docs), is_strict=True)
+        _are_offsets(columns["term_offsets"], len(hashes), len(postings))
         and bool((hashes[1:] > hashes[:-1]).all())
-        and int(docs.max(initial=0)) < max(1, len(columns["kinds"]))
-        and bool((columns["posting_tfs"] > 0).all())
+        and int(posting_docs(postings).max(initial=0)) < max(1, len(columns["kinds"]))
+        and bool((posting_tfs(postings) > 0).all())
     )
 
 
-def _are_offsets(offsets: Column, count: int, total: int, *, is_strict: bool) -> bool:
+def _are_offsets(offsets: Column, count: int, total: int) -> bool:
+    """Return True if these are the bounds of ``count`` pieces, none of them empty, of ``total`` elements."""
     if len(offsets) != count + 1 or offsets[0] != 0 or offsets[-1] != total:
         return False
-    return bool((offsets[1:] > offsets[:-1]).all() if is_strict else (offsets[1:] >= offsets[:-1]).all())
+    return bool((offsets[1:] > offsets[:-1]).all())

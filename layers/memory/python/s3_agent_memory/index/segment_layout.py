@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from s3_agent_memory.errors import ValidationError
-from s3_agent_memory.index.column_file import encode_columns
+from s3_agent_memory.index.column_file import Column, encode_columns
 from s3_agent_memory.index.id_table import IdTable
 from s3_agent_memory.index.row import DIGEST_MODULUS
 
@@ -30,15 +30,13 @@ COLUMN_DTYPES: Final[Mapping[str, tuple[str, ...]]] = {
     "lengths": ("u1", "u2", "u4"),
     "term_hashes": ("u8",),
     "term_offsets": ("u4",),
-    "posting_docs": ("u4",),
-    "posting_tfs": ("u1",),
+    "postings": ("u4",),
 }
 
-# A posting is sorted as one 64-bit number: 28 bits of term, 28 bits of row, 8 bits of frequency.
-_INDEX_BITS: Final = 28
-ROW_COUNT_MAX: Final = 1 << _INDEX_BITS
-_TF_BITS: Final = 8
-_MASK: Final = np.uint64(ROW_COUNT_MAX - 1)
+# A posting is one number: 24 bits of position, 8 bits of frequency.
+TF_BITS: Final = 8
+ROW_COUNT_MAX: Final = 1 << 24
+_POSTING_BITS: Final = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +66,7 @@ class RowColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Postings:
-    """Postings in any order: each is an index into ``vocabulary`` (ascending hashes), a row, and a frequency."""
+    """Postings in any order: each has a term (an index into ``vocabulary``, ascending hashes), a row and a frequency."""
 
     vocabulary: npt.NDArray[np.uint64]
     terms: npt.NDArray[np.integer]
@@ -85,12 +83,12 @@ def encode_segment(
         digest: sum of the digests of the live rows.
 
     Raises:
-        ValidationError: there are 2^28 rows or terms, more than a segment can hold.
+        ValidationError: there are more rows than a segment can hold.
     """
-    if max(len(rows.ids), len(postings.vocabulary)) >= ROW_COUNT_MAX:
-        raise ValidationError(f"a segment holds less than {ROW_COUNT_MAX} rows and terms")
+    if len(rows.ids) > ROW_COUNT_MAX:
+        raise ValidationError(f"a segment holds at most {ROW_COUNT_MAX} rows")
     table = IdTable.of_hashed(rows.ids.tolist(), rows.id_hashes)
-    columns = {
+    columns: dict[str, Column] = {
         "id_offsets": table.offsets,
         "id_bytes": table.blob,
         "id_hashes": table.hashes,
@@ -114,9 +112,19 @@ def encode_segment(
     return encode_columns(MAGIC, header, columns)
 
 
-def _posting_columns(postings: Postings) -> dict[str, npt.NDArray[np.unsignedinteger]]:
-    packed = postings.terms.astype(np.uint64) << np.uint64(_INDEX_BITS + _TF_BITS)
-    packed |= postings.docs.astype(np.uint64) << np.uint64(_TF_BITS)
+def posting_docs(postings: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+    """Return the positions of postings."""
+    return postings >> np.uint32(TF_BITS)
+
+
+def posting_tfs(postings: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint8]:
+    """Return how often the term of each posting occurs in its row."""
+    return postings.astype(np.uint8)
+
+
+def _posting_columns(postings: Postings) -> dict[str, Column]:
+    packed = postings.terms.astype(np.uint64) << np.uint64(_POSTING_BITS)
+    packed |= postings.docs.astype(np.uint64) << np.uint64(TF_BITS)
     packed |= postings.tfs
     # A merge gives one sorted run a segment, which a stable sort only has to merge.
     packed.sort(kind="stable")
@@ -124,9 +132,9 @@ def _posting_columns(postings: Postings) -> dict[str, npt.NDArray[np.unsignedint
     is_used = counts > 0
     offsets = np.zeros(int(is_used.sum()) + 1, np.uint32)
     np.cumsum(counts[is_used], out=offsets[1:])
+    # The term is in the upper half, which the narrower type leaves out.
     return {
         "term_hashes": postings.vocabulary[is_used],
         "term_offsets": offsets,
-        "posting_docs": ((packed >> np.uint64(_TF_BITS)) & _MASK).astype(np.uint32),
-        "posting_tfs": packed.astype(np.uint8),
+        "postings": packed.astype(np.uint32),
     }

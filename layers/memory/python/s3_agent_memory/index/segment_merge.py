@@ -8,7 +8,7 @@ import numpy.typing as npt
 from s3_agent_memory.errors import ValidationError
 from s3_agent_memory.index.id_table import Positions
 from s3_agent_memory.index.segment import Segment
-from s3_agent_memory.index.segment_layout import Postings, RowColumns, encode_segment
+from s3_agent_memory.index.segment_layout import Postings, RowColumns, encode_segment, posting_docs, posting_tfs
 
 IsDroppable = Callable[[list[str]], npt.NDArray[np.bool_]]
 
@@ -85,7 +85,7 @@ def _winners(rows: RowColumns) -> Positions:
 
 
 def _is_outdated(rows: RowColumns, horizon_us: int, is_droppable: IsDroppable | None) -> npt.NDArray[np.bool_]:
-    is_outdated = ((rows.ranks & np.uint64(1)) == 1) & (rows.updated_us < horizon_us)
+    is_outdated: npt.NDArray[np.bool_] = ((rows.ranks & np.uint64(1)) == 1) & (rows.updated_us < horizon_us)
     candidates = np.flatnonzero(is_outdated)
     if is_droppable is not None and len(candidates):
         is_outdated[candidates] = is_droppable(rows.ids[candidates].astype(str).tolist())
@@ -98,12 +98,12 @@ def _postings_of(segments: Sequence[Segment], survivors: Positions, row_count: i
     vocabulary = np.unique(np.concatenate([segment.term_hashes for segment in segments]))
     terms, docs, tfs, base = [], [], [], 0
     for segment in segments:
-        moved = position_of[base : base + segment.row_count][segment.posting_docs]
+        moved = position_of[base : base + segment.row_count][posting_docs(segment.postings)]
         is_kept = moved >= 0
         indexes = np.searchsorted(vocabulary, segment.term_hashes)
         terms.append(np.repeat(indexes, np.diff(segment.term_offsets))[is_kept])
         docs.append(moved[is_kept])
-        tfs.append(segment.posting_tfs[is_kept])
+        tfs.append(posting_tfs(segment.postings)[is_kept])
         base += segment.row_count
     return Postings(
         vocabulary=vocabulary, terms=np.concatenate(terms), docs=np.concatenate(docs), tfs=np.concatenate(tfs)

@@ -1,5 +1,6 @@
 """What one reader sees: several segments as one index, each id once, with the row of the highest rank."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +19,7 @@ _CHUNK_ROWS: Final = 65_536
 
 @dataclass(frozen=True, slots=True)
 class LiveRows:
-    """Some live rows as columns: ids, kinds (codes into ``KINDS``), versions, and hashes of their ETags (0: unknown)."""
+    """Some live rows as columns: ids, kinds (codes into ``KINDS``), versions, and hashes of ETags (0 for unknown)."""
 
     ids: list[str]
     kinds: npt.NDArray[np.uint8]
@@ -41,6 +42,7 @@ class Snapshot:
     def __init__(self, segments: Sequence[Segment]) -> None:
         self.segments = tuple(segments)
         self.bases: npt.NDArray[np.int64] = np.cumsum([0, *(segment.row_count for segment in segments)])
+        self._starts: list[int] = self.bases[:-1].tolist()
         self._dead = [segment.deletions for segment in self.segments]
         self._mark_outranked()
         self.dead: Positions = np.concatenate(
@@ -62,6 +64,11 @@ class Snapshot:
         """Words of all live texts together."""
         pairs = zip(self.segments, self._dead, strict=True)
         return sum(segment.length_total - int(segment.lengths[dead].sum(dtype=np.int64)) for segment, dead in pairs)
+
+    @cached_property
+    def lengths(self) -> npt.NDArray[np.unsignedinteger]:
+        """Words of each text, by document number."""
+        return np.concatenate([np.zeros(0, np.uint8), *(segment.lengths for segment in self.segments)])
 
     @cached_property
     def is_live(self) -> npt.NDArray[np.bool_]:
@@ -95,10 +102,15 @@ class Snapshot:
         parts = [segment.id_table.take(rows) for segment, _, rows in self.parts(docs)]
         return np.concatenate(parts) if parts else np.zeros(0, np.bytes_)
 
+    def identity(self, doc: int) -> tuple[str, Kind, int]:
+        """Return id, kind and version of one row by document number."""
+        segment, position = self._locate(doc)
+        return segment.id_table.text(position), KINDS[segment.kinds[position]], int(segment.ranks[position]) >> 1
+
     def meta(self, doc: int) -> RowMeta:
         """Return the columns of one row by document number."""
-        index = int(np.searchsorted(self.bases, doc, "right")) - 1
-        return self.segments[index].meta(doc - int(self.bases[index]))
+        segment, position = self._locate(doc)
+        return segment.meta(position)
 
     def rows_at(self, docs: npt.NDArray[np.integer]) -> list[RowMeta]:
         """Return the columns of some rows by document number, in the order given."""
@@ -116,7 +128,7 @@ class Snapshot:
     def winner_etags(
         self, ids: Sequence[str]
     ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        """Return for each id the hash of the ETag of the row that counts, whether it is a deletion, and whether it is."""
+        """Return what the row that counts says about each id: its ETag's hash, is it a deletion, is it there at all."""
         table = IdTable.of(ids)
         etags = np.zeros(len(ids), np.uint64)
         ranks = np.zeros(len(ids), np.uint64)
@@ -171,6 +183,10 @@ class Snapshot:
         pairs = zip(self.segments, self._dead, strict=True)
         total = sum(segment.digest - segment.row_digests(dead) for segment, dead in pairs)
         return f"{total % DIGEST_MODULUS:032x}"
+
+    def _locate(self, doc: int) -> tuple[Segment, int]:
+        index = bisect_right(self._starts, doc) - 1
+        return self.segments[index], doc - self._starts[index]
 
     def _mark_outranked(self) -> None:
         outranked: list[list[Positions]] = [[rows] for rows in self._dead]

@@ -106,33 +106,21 @@ def _path_text(path: tuple[str, ...]) -> str:
 
 def _canonical(value: object, depth: int) -> str | None:
     """Return a text that two JSON values share iff they are equal, or None if it is not plain JSON."""
-    if value is None or isinstance(value, bool):
-        return str(value)
-    if isinstance(value, str):
+    if isinstance(value, (list, tuple)) and depth <= DEPTH_MAX:
+        items = [_canonical(item, depth + 1) for item in value]
+        return None if None in items else f"[{','.join(map(str, items))}]"
+    if isinstance(value, Mapping) and depth <= DEPTH_MAX and all(isinstance(key, str) for key in value):
+        members = {key: _canonical(value[key], depth + 1) for key in sorted(value)}
+        if None in members.values():
+            return None
+        return f"{{{','.join(f'{json.dumps(key)}:{text}' for key, text in members.items())}}}"
+    return _canonical_scalar(value)
+
+
+def _canonical_scalar(value: object) -> str | None:
+    if value is None or isinstance(value, (bool, str)):
         return json.dumps(value)
-    if isinstance(value, int):
-        return _canonical_whole(value)
     if isinstance(value, float):
-        return _canonical_whole(int(value)) if value.is_integer() else repr(value)
-    if depth > DEPTH_MAX:
-        return None
-    if isinstance(value, (list, tuple)):
-        return _joined("[{}]", [_canonical(item, depth + 1) for item in value])
-    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        return _joined("{{{}}}", [_canonical_member(key, value[key], depth + 1) for key in sorted(value)])
-    return None
-
-
-def _canonical_whole(value: int) -> str:
-    # Hexadecimal, because Python refuses to write very long decimals.
-    return f"{value:x}"
-
-
-def _canonical_member(key: str, value: object, depth: int) -> str | None:
-    text = _canonical(value, depth)
-    return None if text is None else f"{_canonical(key, depth)}:{text}"
-
-
-def _joined(brackets: str, texts: list[str | None]) -> str | None:
-    known = [text for text in texts if text is not None]
-    return brackets.format(",".join(known)) if len(known) == len(texts) else None
+        # Hexadecimal, because Python refuses to write very long decimals.
+        return f"{int(value):x}" if value.is_integer() else repr(value)
+    return f"{value:x}" if isinstance(value, int) else None

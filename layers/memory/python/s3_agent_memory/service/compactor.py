@@ -34,22 +34,23 @@ class Compactor:
         Raises:
             IndexBrokenError: a segment is missing or corrupt.
         """
+        started_ms = self._runtime.now_ms()
         manifest = self._heads.load(namespace).manifest
         chosen = choose_merge(manifest)
         if chosen is None:
             return 0
         inputs = [segment.id for segment in chosen]
         segments = self._reader.segments(namespace, inputs)
-        upload = self._writer.upload_body(namespace, self._merge(namespace, manifest, inputs, segments))
+        segment = self._writer.upload_body(namespace, self._merge(namespace, manifest, inputs, segments))
 
         def delta(fresh: Manifest) -> Manifest | None:
             now_ms = self._runtime.now_ms()
-            if now_ms - upload.started_ms > UPLOAD_AGE_MAX_MS:
+            if now_ms - started_ms > UPLOAD_AGE_MAX_MS:
                 return None
             return replace_segments(
                 stamp_folds(fresh, now_ms),
                 inputs,
-                (upload.segment,),
+                (segment,),
                 analyzer=manifest.analyzer,
                 now_ms=now_ms,
             )

@@ -10,7 +10,7 @@ from typing import Final
 
 from s3_agent_memory.domain.keys import Namespace
 from s3_agent_memory.domain.kinds import Kind
-from s3_agent_memory.index.manifest import Manifest, add_fold, drop_folds, stamp_folds
+from s3_agent_memory.index.manifest import Manifest, SegmentRef, add_fold, drop_folds, stamp_folds
 from s3_agent_memory.index.row import Row
 from s3_agent_memory.index.snapshot import Snapshot
 from s3_agent_memory.service.analysis import Analyzers
@@ -20,7 +20,7 @@ from s3_agent_memory.service.index_reader import IndexReader
 from s3_agent_memory.service.results import FoldReport
 from s3_agent_memory.service.row_loader import RowLoader
 from s3_agent_memory.service.runtime import Runtime
-from s3_agent_memory.service.segment_writer import SegmentWriter, Upload
+from s3_agent_memory.service.segment_writer import SegmentWriter
 
 # Bounds one segment and one run; what is left over is the next fold's.
 ENTRY_COUNT_MAX: Final = 10_000
@@ -28,9 +28,13 @@ ENTRY_COUNT_MAX: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class _Fold:
-    """An uploaded fold that is to be committed, and the folds whose log entries are gone."""
+    """An uploaded fold that is to be committed, and the folds whose log entries are gone.
 
-    upload: Upload
+    Its age counts from the first read, because what was read could be out of date by any amount.
+    """
+
+    segment: SegmentRef
+    started_ms: int
     signature: str
     has_log_entries: bool
     expired: frozenset[str]
@@ -81,6 +85,7 @@ class Folder:
             IndexBrokenError: the index must be rebuilt first.
             ThrottledError: others committed too often at the same time.
         """
+        started_ms = self._runtime.now_ms()
         manifest = self._heads.load(namespace).manifest
         analyzer = self._analyzers.of(namespace, manifest)
         expired = self._delete_folded_entries(namespace, manifest)
@@ -92,8 +97,14 @@ class Folder:
         if not took and not rows:
             self._commit_clean_up(namespace, expired.segment_ids)
         else:
-            upload = self._writer.upload(namespace, rows, analyzer_signature=analyzer.signature, folded_keys=took)
-            done = _Fold(upload, analyzer.signature, has_log_entries=bool(took), expired=expired.segment_ids)
+            segment = self._writer.upload(namespace, rows, analyzer_signature=analyzer.signature, folded_keys=took)
+            done = _Fold(
+                segment,
+                started_ms=started_ms,
+                signature=analyzer.signature,
+                has_log_entries=bool(took),
+                expired=expired.segment_ids,
+            )
             if not self._commit(namespace, done):
                 took = []
         return FoldReport(
@@ -135,11 +146,11 @@ class Folder:
 
     def _commit(self, namespace: Namespace, fold: _Fold) -> bool:
         def delta(manifest: Manifest) -> Manifest | None:
-            if self._runtime.now_ms() - fold.upload.started_ms > UPLOAD_AGE_MAX_MS:
+            if self._runtime.now_ms() - fold.started_ms > UPLOAD_AGE_MAX_MS:
                 return None
             # Only folds this manifest already shows are stamped; our own is added afterwards, without a stamp.
             cleaned = stamp_folds(drop_folds(manifest, fold.expired), self._runtime.now_ms())
-            return add_fold(cleaned, fold.upload.segment, analyzer=fold.signature, has_log_entries=fold.has_log_entries)
+            return add_fold(cleaned, fold.segment, analyzer=fold.signature, has_log_entries=fold.has_log_entries)
 
         return self._heads.commit(namespace, delta) is not None
 

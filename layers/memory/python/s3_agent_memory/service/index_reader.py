@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from s3_agent_memory.domain.keys import Namespace, log_prefix, memory_prefix, segment_key
+from s3_agent_memory.domain.keys import Namespace, log_prefix, memory_prefix, parse_truth_key, segment_key
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.errors import CorruptError, ThrottledError
 from s3_agent_memory.index.analyzer import Analyzer
@@ -262,10 +262,10 @@ class IndexReader:
         pages = self._runtime.store.read_many([ListPage(memory_prefix(namespace, kind), limit=limit) for kind in Kind])
         for page in pages:
             for item in page.objects if isinstance(page, ObjectPage) else ():
-                memory_id = item.key.rpartition("/")[2].removesuffix(".json")
-                if item.modified_ms < horizon_ms and snapshot.find(memory_id) is None:
-                    key = head_request(namespace).key
-                    raise IndexBrokenError(f"{key} is missing although there are memories", key=key)
+                key = parse_truth_key(item.key)
+                if key and item.modified_ms < horizon_ms and snapshot.find(key.memory_id) is None:
+                    head = head_request(namespace).key
+                    raise IndexBrokenError(f"{head} is missing although there are memories", key=head)
         return True
 
 

@@ -1,8 +1,10 @@
 """Walking the truth of a namespace page by page."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
+from s3_agent_memory.domain.keys import parse_truth_key
 from s3_agent_memory.storage.port import ListedObject, ObjectStore
 
 PAGE_COUNT_MAX: Final = 1_000_000
@@ -18,6 +20,17 @@ def pages(store: ObjectStore, prefix: str, *, start_after: str = "") -> Iterator
         start_after = page.objects[-1].key
 
 
-def id_of(item: ListedObject) -> str:
-    """Return the memory id a listed memory object or tombstone is for."""
-    return item.key.rpartition("/")[2].removesuffix(".json")
+@dataclass(frozen=True, slots=True)
+class ListedTruth:
+    """A memory object or tombstone as listed: whose it is, its ETag, and when the store last changed it (ms)."""
+
+    id: str
+    etag: str
+    modified_ms: int
+
+
+def truth_pages(store: ObjectStore, prefix: str) -> Iterator[tuple[ListedTruth, ...]]:
+    """Yield the memory objects or tombstones under ``prefix`` in key order; other objects are left out."""
+    for page in pages(store, prefix):
+        parsed = ((item, parse_truth_key(item.key)) for item in page)
+        yield tuple(ListedTruth(key.memory_id, item.etag, item.modified_ms) for item, key in parsed if key is not None)

@@ -12,7 +12,7 @@ from s3_agent_memory.index.row import Row
 from s3_agent_memory.service.grace import DELETION_AGE_MS, UPLOAD_AGE_MAX_MS
 from s3_agent_memory.service.head import HeadStore, IndexBrokenError
 from s3_agent_memory.service.index_reader import IndexReader
-from s3_agent_memory.service.listing import id_of, pages
+from s3_agent_memory.service.listing import truth_pages
 from s3_agent_memory.service.results import Progress, ReindexReport, no_progress
 from s3_agent_memory.service.row_loader import RowLoader
 from s3_agent_memory.service.runtime import Runtime
@@ -53,8 +53,8 @@ class Reindexer:
         """
         digest_before = self._digest(namespace)
         for _ in range(_ATTEMPT_COUNT_MAX):
-            base = self._heads.load_or_empty(namespace)
             started_ms = self._runtime.now_ms()
+            base = self._heads.load_or_empty(namespace)
             corrupt: list[str] = []
             outputs = tuple(self._write_segments(namespace, corrupt, progress))
             if self._commit(namespace, base.manifest, outputs, started_ms):
@@ -95,20 +95,20 @@ class Reindexer:
             done += len(batch)
             progress(done, None)
             if len(rows) >= _SEGMENT_ROWS_MAX or term_count >= _SEGMENT_TERMS_MAX:
-                yield self._writer.upload(namespace, rows, analyzer_signature=self._analyzer.signature).segment
+                yield self._writer.upload(namespace, rows, analyzer_signature=self._analyzer.signature)
                 rows, term_count = [], 0
         if rows:
-            yield self._writer.upload(namespace, rows, analyzer_signature=self._analyzer.signature).segment
+            yield self._writer.upload(namespace, rows, analyzer_signature=self._analyzer.signature)
 
     def _id_batches(self, namespace: Namespace) -> Iterator[dict[str, Kind | None]]:
         """Yield every id that has an object, and those that lately had one, each with its kind if it is known."""
         for kind in Kind:
-            for page in pages(self._runtime.store, memory_prefix(namespace, kind)):
-                ids = [id_of(item) for item in page]
+            for page in truth_pages(self._runtime.store, memory_prefix(namespace, kind)):
+                ids = [item.id for item in page]
                 for start in range(0, len(ids), _BATCH_SIZE):
                     yield dict.fromkeys(ids[start : start + _BATCH_SIZE], kind)
         horizon_ms = self._runtime.now_ms() - DELETION_AGE_MS
-        for page in pages(self._runtime.store, tombstone_prefix(namespace)):
-            recent = [id_of(item) for item in page if item.modified_ms >= horizon_ms]
+        for page in truth_pages(self._runtime.store, tombstone_prefix(namespace)):
+            recent = [item.id for item in page if item.modified_ms >= horizon_ms]
             for start in range(0, len(recent), _BATCH_SIZE):
                 yield dict.fromkeys(recent[start : start + _BATCH_SIZE], None)

@@ -1,7 +1,6 @@
 """Uploads segments under fresh names; nothing refers to them until a manifest does."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from s3_agent_memory.domain.ids import new_file_name
 from s3_agent_memory.domain.keys import Namespace, segment_key
@@ -13,14 +12,6 @@ from s3_agent_memory.service.index_cache import IndexCache
 from s3_agent_memory.service.runtime import Runtime
 
 
-@dataclass(frozen=True, slots=True)
-class Upload:
-    """A segment that lies in the store, and when its upload began (ms since the epoch)."""
-
-    segment: SegmentRef
-    started_ms: int
-
-
 class SegmentWriter:
     """Writes segments once and keeps them in the cache, so that their writer need not read them back."""
 
@@ -30,14 +21,13 @@ class SegmentWriter:
 
     def upload(
         self, namespace: Namespace, rows: Iterable[Row], *, analyzer_signature: str, folded_keys: Sequence[str] = ()
-    ) -> Upload:
+    ) -> SegmentRef:
         """Write the segment of ``rows``."""
         body = build_segment(rows, analyzer_signature=analyzer_signature, folded_keys=folded_keys)
         return self.upload_body(namespace, body)
 
-    def upload_body(self, namespace: Namespace, body: bytes) -> Upload:
+    def upload_body(self, namespace: Namespace, body: bytes) -> SegmentRef:
         """Write a segment that is built already."""
-        started_ms = self._runtime.now_ms()
         segment_id = new_file_name(self._runtime.clock, self._runtime.entropy)
         key = segment_key(namespace, segment_id)
         segment = Segment.decode(body, key)
@@ -52,4 +42,4 @@ class SegmentWriter:
                 continue
             break
         self._cache.keep_segment(namespace, segment_id, segment)
-        return Upload(SegmentRef(segment_id, segment.row_count, len(body)), started_ms)
+        return SegmentRef(segment_id, segment.row_count, len(body))

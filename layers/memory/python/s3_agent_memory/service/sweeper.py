@@ -15,7 +15,7 @@ from s3_agent_memory.service.compactor import Compactor
 from s3_agent_memory.service.folder import Folder
 from s3_agent_memory.service.grace import DELETION_AGE_MS
 from s3_agent_memory.service.index_reader import IndexReader
-from s3_agent_memory.service.listing import id_of, pages
+from s3_agent_memory.service.listing import truth_pages
 from s3_agent_memory.service.results import SweepReport
 from s3_agent_memory.service.runtime import Runtime
 
@@ -70,8 +70,8 @@ class Sweeper:
         suspects: dict[str, Kind | None] = {}
         seen: set[str] = set()
         for kind in Kind:
-            for page in pages(self._runtime.store, memory_prefix(namespace, kind)):
-                ids = [id_of(item) for item in page]
+            for page in truth_pages(self._runtime.store, memory_prefix(namespace, kind)):
+                ids = [item.id for item in page]
                 seen.update(ids)
                 etags, is_deleted, is_present = snapshot.winner_etags(ids)
                 for position, item in enumerate(page):
@@ -88,8 +88,8 @@ class Sweeper:
         self, namespace: Namespace, snapshot: Snapshot, seen: set[str], suspects: dict[str, Kind | None]
     ) -> None:
         horizon_ms = self._runtime.now_ms() - DELETION_AGE_MS
-        for page in pages(self._runtime.store, tombstone_prefix(namespace)):
-            ids = [id_of(item) for item in page]
+        for page in truth_pages(self._runtime.store, tombstone_prefix(namespace)):
+            ids = [item.id for item in page]
             etags, _, is_present = snapshot.winner_etags(ids)
             for position, item in enumerate(page):
                 if ids[position] in seen:

@@ -24,7 +24,7 @@ from s3_agent_memory.errors import (
     ValidationError,
 )
 from s3_agent_memory.service.housekeeper import Housekeeper
-from s3_agent_memory.service.listing import id_of, pages
+from s3_agent_memory.service.listing import truth_pages
 from s3_agent_memory.service.results import ImportReport, LineError, Progress, no_progress
 from s3_agent_memory.service.runtime import Runtime
 from s3_agent_memory.service.truth import Truth, decode_present
@@ -70,14 +70,14 @@ class Exporter:
                 yield encode_json(memory_to_json(memory)).decode()
 
     def _forgotten_ids(self, namespace: Namespace) -> set[str]:
-        listed = pages(self._runtime.store, tombstone_prefix(namespace))
-        return {id_of(item) for page in listed for item in page}
+        listed = truth_pages(self._runtime.store, tombstone_prefix(namespace))
+        return {item.id for page in listed for item in page}
 
     def _memories(self, namespace: Namespace, on_corrupt: Callable[[str], None]) -> Iterator[Memory]:
         forgotten = self._forgotten_ids(namespace)
         for kind in Kind:
-            for page in pages(self._runtime.store, memory_prefix(namespace, kind)):
-                ids = [id_of(item) for item in page]
+            for page in truth_pages(self._runtime.store, memory_prefix(namespace, kind)):
+                ids = [item.id for item in page]
                 for start in range(0, len(ids), _BATCH_SIZE):
                     for memory in self._read(namespace, kind, ids[start : start + _BATCH_SIZE], forgotten):
                         if isinstance(memory, CorruptError):

@@ -88,8 +88,9 @@ class MemoryWriter:
             ForgottenError: the id was forgotten and ``resurrect`` is False.
             UnknownOutcomeError: a write got no answer.
         """
-        self._claim(memory)
+        # A generated id has no claim. What it left is looked for first, so that no claim can contradict it.
         self._refuse_other_kinds(memory)
+        self._claim(memory)
         with Doubt() as doubt:
             for attempt in self._attempts(memory, "write a memory"):
                 tombstone = self._usable_tombstone(memory, resurrect=resurrect)
@@ -263,13 +264,14 @@ class MemoryWriter:
     def _refuse_other_kinds(self, memory: Memory) -> None:
         others = [kind for kind in Kind if kind is not memory.kind]
         present = self._truth.locate(memory.namespace, memory.id, others)
-        if present is not None and not is_dead(present, self._truth.tombstone(memory.namespace, memory.id)):
+        tombstone = self._truth.tombstone(memory.namespace, memory.id)
+        if present is not None and not is_dead(present, tombstone):
             raise ConflictError(f"the id {memory.id} belongs to the kind {present.memory.kind}")
+        _refuse_other_kind(memory, tombstone)
 
     def _usable_tombstone(self, memory: Memory, *, resurrect: bool) -> PresentTombstone | None:
         tombstone = self._truth.tombstone(memory.namespace, memory.id)
-        if tombstone is not None and tombstone.tombstone.kind is not memory.kind:
-            raise ConflictError(f"the id {memory.id} belongs to the kind {tombstone.tombstone.kind}")
+        _refuse_other_kind(memory, tombstone)
         if tombstone is not None and not resurrect:
             raise ForgottenError(f"the id {memory.id} was forgotten")
         return tombstone
@@ -366,3 +368,8 @@ class MemoryWriter:
                 except (ThrottledError, UnknownOutcomeError):
                     continue
                 return
+
+
+def _refuse_other_kind(memory: Memory, tombstone: PresentTombstone | None) -> None:
+    if tombstone is not None and tombstone.tombstone.kind is not memory.kind:
+        raise ConflictError(f"the id {memory.id} belongs to the kind {tombstone.tombstone.kind}")

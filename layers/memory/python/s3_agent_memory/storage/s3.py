@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
 from threading import Lock
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import boto3
 from botocore.config import Config
@@ -264,7 +264,14 @@ def _client(
         request_checksum_calculation="when_supported" if is_aws else "when_required",
         response_checksum_validation="when_supported" if is_aws else "when_required",
     )
-    return session.client("s3", endpoint_url=endpoint_url, region_name=region, config=config)
+    client = session.client("s3", endpoint_url=endpoint_url, region_name=region, config=config)
+    client.meta.events.register_last("before-call.s3", _send_body_at_once)
+    return client
+
+
+def _send_body_at_once(params: dict[str, Any], **_: object) -> None:
+    """Drop ``Expect: 100-continue``: the bodies are small, and waiting for a go-ahead costs a round trip each."""
+    params["headers"].pop("Expect", None)
 
 
 def _read_body(stream: "StreamingBody", size_max: int) -> bytes:

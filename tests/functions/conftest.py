@@ -1,0 +1,11 @@
+"""Fixtures of the functions' tests."""
+
+import pytest
+
+from tests.functions.deployment import make_client
+
+
+@pytest.fixture
+def client():
+    """A client with a namespace of its own."""
+    return make_client()

@@ -1,0 +1,130 @@
+"""The event-driven functions, on recorded events."""
+
+import json
+
+import pytest
+
+from s3_agent_memory.domain.keys import marker_key, parse_namespace
+from tests.functions.deployment import Context, fresh_namespace, load_handler, make_client, object_store, recorded
+
+
+def notification_of(keys):
+    records = [{"eventSource": "aws:s3", "s3": {"object": {"key": key}}} for key in keys]
+    return {
+        "Records": [
+            {"messageId": str(number), "body": json.dumps({"Records": [record]})}
+            for number, record in enumerate(records)
+        ]
+    }
+
+
+def index(keys):
+    return load_handler("indexer").lambda_handler(notification_of(keys), Context())
+
+
+def stats_of(client):
+    return client.send("GET", "/v1/stats").json
+
+
+def test_the_authorizer_gives_the_grant_as_flat_text():
+    client = make_client(covers_children=True, ttl=60)
+    event = recorded("http_api_v2_authorizer")
+    event["headers"]["authorization"] = f"Bearer {client.token}"
+    decision = load_handler("authorizer").lambda_handler(event, Context())
+    context = decision["context"]
+    assert decision["isAuthorized"] is True
+    assert all(isinstance(value, str) for value in context.values())
+    assert (context["principal"], context["namespace"], context["covers_children"]) == (
+        "tester",
+        client.namespace,
+        "true",
+    )
+    assert (context["permissions"], client.token in str(context)) == ("read write", False)
+
+
+@pytest.mark.parametrize(("headers", "error"), [({}, "no_token"), ({"authorization": "Bearer x"}, "unauthenticated")])
+def test_the_authorizer_passes_a_request_without_a_valid_token_on_with_the_reason(headers, error):
+    event = recorded("http_api_v2_authorizer") | {"headers": headers, "identitySource": None}
+    decision = load_handler("authorizer").lambda_handler(event, Context())
+    assert decision == {"isAuthorized": True, "context": {"error": error}}
+
+
+def test_the_indexer_folds_what_a_notification_points_at(client):
+    memory = client.remember("green tea")
+    answer = index([f"memory/{client.namespace}/semantic/{memory['id']}.json"])
+    stats = stats_of(client)
+    assert (answer, stats["segments"], stats["memories"]) == ({"batchItemFailures": []}, 1, 1)
+    assert client.search("tea") == [memory["id"]]
+
+
+def test_the_same_notification_again_changes_nothing(client):
+    memory = client.remember("green tea")
+    key = f"memory/{client.namespace}/semantic/{memory['id']}.json"
+    index([key])
+    before = stats_of(client)
+    assert (index([key, key]), stats_of(client)["digest"]) == ({"batchItemFailures": []}, before["digest"])
+
+
+def test_a_notification_about_a_deleted_memory_removes_its_row(client):
+    memory = client.remember("green tea")
+    key = f"memory/{client.namespace}/semantic/{memory['id']}.json"
+    index([key])
+    client.send("DELETE", f"/v1/memories/{memory['id']}")
+    index([key, f"memory/{client.namespace}/_tombstones/{memory['id']}.json"])
+    assert stats_of(client)["memories"] == 0
+
+
+def test_a_message_whose_object_cannot_be_read_fails_and_the_others_are_folded(client):
+    memory = client.remember("green tea")
+    broken = f"memory/{client.namespace}/semantic/broken.json"
+    object_store().put(broken, b"{")
+    answer = index([f"memory/{client.namespace}/semantic/{memory['id']}.json", broken])
+    assert answer == {"batchItemFailures": [{"itemIdentifier": "1"}]}
+    assert stats_of(client)["segments"] == 1
+
+
+def test_undecodable_messages_end_in_the_dead_letter_queue():
+    answer = load_handler("indexer").lambda_handler(recorded("sqs_undecodable"), Context())
+    assert len(answer["batchItemFailures"]) == 3
+
+
+@pytest.mark.parametrize("name", ["sqs_s3_test_event", "sqs_s3_foreign_keys", "s3_direct", "sqs_eventbridge_s3"])
+def test_the_indexer_takes_every_recorded_event(name):
+    assert load_handler("indexer").lambda_handler(recorded(name), Context()) == {"batchItemFailures": []}
+
+
+def test_the_pruner_forgets_expired_memories_of_every_namespace():
+    clients = [make_client(), make_client()]
+    for client in clients:
+        memory = client.remember("expired", ttl=0.000001)
+        index([f"memory/{client.namespace}/semantic/{memory['id']}.json"])
+    report = load_handler("pruner").lambda_handler(recorded("schedule"), Context(60_000))
+    assert (report["changed"], report["is_complete"]) == (2, True)
+    assert [stats_of(client)["expired"] for client in clients] == [0, 0]
+
+
+def test_the_pruner_stops_before_its_time_is_up_and_goes_on_the_next_time(client):
+    memory = client.remember("expired", ttl=0.000001)
+    index([f"memory/{client.namespace}/semantic/{memory['id']}.json"])
+    pruner = load_handler("pruner").lambda_handler
+    hurried, finished = pruner(recorded("schedule"), Context(1_000)), pruner(recorded("schedule"), Context(60_000))
+    assert (hurried["is_complete"], hurried["namespaces"], finished["is_complete"]) == (False, 0, True)
+    assert stats_of(client)["expired"] == 0
+
+
+def test_the_sweeper_finds_an_object_that_no_event_told_of(client):
+    memory = client.remember("green tea", id="told")
+    index([f"memory/{client.namespace}/semantic/told.json"])
+    silent = json.dumps(memory | {"id": "silent"}).encode()
+    object_store().put(f"memory/{client.namespace}/semantic/silent.json", silent)
+    before = client.search("tea")
+    report = load_handler("sweeper").lambda_handler(recorded("schedule"), Context(60_000))
+    assert (report["is_complete"], report["failed"]) == (True, ())
+    assert (before, sorted(client.search("tea"))) == (["told"], ["silent", "told"])
+
+
+def test_scheduled_functions_answer_plain_json():
+    namespace = parse_namespace(fresh_namespace())
+    object_store().put(marker_key(namespace), b"")
+    for name in ("pruner", "sweeper"):
+        json.dumps(load_handler(name).lambda_handler(recorded("schedule"), Context(60_000)))
