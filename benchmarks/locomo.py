@@ -36,6 +36,8 @@ from s3_agent_memory import bootstrap
 ROOT = Path(__file__).resolve().parents[1]
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
 RESULT_COUNT = 10
+IMPORT_COUNT = 100
+NDJSON = "application/x-ndjson"
 START_SECONDS_MAX = 30.0
 ROOT_NAMESPACE = "locomo"
 
@@ -131,7 +133,9 @@ class Client:
     """Speaks to one memory service over one connection that stays open."""
 
     def __init__(self, url: str, token: str) -> None:
-        self._connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
+        parts = urlsplit(url)
+        connect = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        self._connection = connect(parts.netloc, timeout=60)
         self._headers = {"Authorization": f"Bearer {token}"}
 
     def post(self, path: str, body: bytes, *, content_type: str, **query: str) -> Any:
@@ -145,13 +149,13 @@ class Client:
         return json.loads(answer)
 
     def import_memories(self, namespace: str, memories: Sequence[dict[str, object]]) -> None:
-        """Store memories as one import."""
-        body = "\n".join(json.dumps(memory) for memory in memories).encode()
-        report = self.post(
-            "/v1/import", body, content_type="application/x-ndjson", namespace=namespace, overwrite="true"
-        )
-        if report["errors"]:
-            sys.exit(f"import into {namespace}: {report['errors'][:3]}")
+        """Store memories, as many at once as a service surely finishes in the time of one request."""
+        for start in range(0, len(memories), IMPORT_COUNT):
+            lines = [json.dumps(memory) for memory in memories[start : start + IMPORT_COUNT]]
+            body = "\n".join(lines).encode()
+            report = self.post("/v1/import", body, content_type=NDJSON, namespace=namespace, overwrite="true")
+            if report["errors"] or report["unread_lines"]:
+                sys.exit(f"import into {namespace}: {report}")
 
     def search(self, namespace: str, query: str) -> list[str]:
         """Return the ids of the hits, best first."""

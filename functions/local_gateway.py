@@ -4,6 +4,7 @@ It does what an HTTP API with a Lambda authorizer does, and guards what a deploy
 requests that name this machine as their host, so that no web page reaches it by a domain name of its own.
 """
 
+import errno
 import io
 import itertools
 import logging
@@ -25,6 +26,10 @@ _HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
 logger = logging.getLogger(__name__)
 
 
+class PortInUseError(Exception):
+    """Another program listens on the port."""
+
+
 class GatewayError(Exception):
     """A request that the gateway refuses itself; the connection is closed after the answer."""
 
@@ -36,7 +41,11 @@ class GatewayError(Exception):
 
 
 class LocalGateway(ThreadingHTTPServer):
-    """The HTTP server in front of the functions, on the loopback address only."""
+    """The HTTP server in front of the functions, on the loopback address only.
+
+    Raises:
+        PortInUseError: another program listens on the port; 0 takes a free one.
+    """
 
     daemon_threads = False
     request_queue_size = 128
@@ -49,7 +58,12 @@ class LocalGateway(ThreadingHTTPServer):
         self._authorizer = authorizer
         self._connections: set[socket.socket] = set()
         self.numbers = itertools.count(1)
-        super().__init__((ADDRESS, port), _Connection)
+        try:
+            super().__init__((ADDRESS, port), _Connection)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+            raise PortInUseError(f"port {port} of {ADDRESS} is in use") from error
 
     @property
     def port(self) -> int:
@@ -123,6 +137,8 @@ class _Connection(BaseHTTPRequestHandler):
     """One connection; answers its requests one after the other."""
 
     protocol_version = "HTTP/1.1"
+    # Answers are small and sent in two parts; to wait for more would cost 40 ms each.
+    disable_nagle_algorithm = True
     server: LocalGateway
 
     def setup(self) -> None:

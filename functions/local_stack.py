@@ -4,7 +4,6 @@ Run it with ``make run`` or ``python functions/local_stack.py``. ``LocalSettings
 store is chosen like everywhere else (``S3_AGENT_MEMORY_URL``, a directory by default).
 """
 
-import errno
 import logging
 import os
 import shlex
@@ -23,7 +22,7 @@ if not __package__:
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
 from functions.local_function import LocalFunction
-from functions.local_gateway import ADDRESS, LocalGateway
+from functions.local_gateway import ADDRESS, LocalGateway, PortInUseError
 from functions.local_queue import WINDOW_SECONDS, ChangeQueue
 from functions.local_schedule import Schedule
 from s3_agent_memory import bootstrap
@@ -33,6 +32,8 @@ EXIT_FAILED: Final = 1
 EXIT_USAGE: Final = 2
 API_SECONDS: Final = 29.0
 EVENT_SECONDS: Final = 60.0
+# How soon the gateway notices that it is to stop.
+POLL_SECONDS: Final = 0.1
 TOKEN_NAMESPACE: Final = "default"
 _EVENT_FUNCTIONS: Final = ("indexer", "pruner", "sweeper")
 _REQUEST_FUNCTIONS: Final = ("http_api", "authorizer")
@@ -92,7 +93,7 @@ class LocalStack:
         indexer, pruner, sweeper = (_function(name, EVENT_SECONDS) for name in _EVENT_FUNCTIONS)
         api, authorizer = (_function(name, API_SECONDS) for name in _REQUEST_FUNCTIONS)
         self.gateway = LocalGateway(settings.port, api=api, authorizer=authorizer, monotonic=time.monotonic)
-        self._server = threading.Thread(target=self.gateway.serve_forever, name="gateway")
+        self._server = threading.Thread(target=self.gateway.serve_forever, args=(POLL_SECONDS,), name="gateway")
         self._queue = ChangeQueue(indexer, root=aws_events.key_root(store_url), window_seconds=settings.window_seconds)
         self._schedules = (
             Schedule(pruner, interval_seconds=settings.prune_seconds),
@@ -136,9 +137,8 @@ def main() -> int:
         )
     except ValueError as error:
         return _fail(str(error), EXIT_USAGE)
-    except OSError as error:
-        hint = "choose another port with PORT=..." if error.errno == errno.EADDRINUSE else "see above"
-        return _fail(f"{error}; {hint}", EXIT_USAGE)
+    except PortInUseError as error:
+        return _fail(f"{error}; choose another one with PORT=...", EXIT_USAGE)
     except Exception as error:  # noqa: BLE001  # A store fails in its own ways; the reason is for the reader.
         return _fail(f"the store cannot be used: {error}", EXIT_FAILED)
     _run(stack, _banner(stack.gateway.port, store_url, token_path, is_new=is_new))
@@ -161,6 +161,9 @@ def _run(stack: LocalStack, banner: str) -> None:
     stack.start()
     print(banner, flush=True)
     stopping.wait()
+    # A second interrupt ends the process at once.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
     print("stopping: finishing requests and indexing what is pending", flush=True)
     stack.stop()
 

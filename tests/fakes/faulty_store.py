@@ -54,12 +54,20 @@ class Request:
 
 @dataclass(slots=True)
 class _Rule:
-    """What happens to requests that fit, as long as ``times`` lasts."""
+    """What happens to requests that fit, after ``skip`` of them and as long as ``times`` lasts."""
 
     fits: Callable[[Request], bool]
     times: int
+    skip: int = 0
     fault: Fault | None = None
     action: Callable[[], object] | None = None
+
+    def applies_to(self, request: Request) -> bool:
+        """Return True if it happens now; counts those that are let pass."""
+        if self.times <= 0 or not self.fits(request):
+            return False
+        self.skip -= 1
+        return self.skip < 0
 
 
 class FaultyObjectStore:
@@ -88,15 +96,26 @@ class FaultyObjectStore:
         """Let requests fail: the one numbered ``at``, or the next ``times`` that have this verb and text in the key."""
         self._rules.append(_Rule(_fitting(at, verb, key), times, fault=fault))
 
-    def run_before(self, action: Callable[[], object], *, at: int | None = None, verb: str = "", key: str = "") -> None:
-        """Do something else just before one request, as a rival would; the action may use this store."""
-        self._rules.append(_Rule(_fitting(at, verb, key), 1, action=action))
+    def run_before(
+        self, action: Callable[[], object], *, at: int | None = None, verb: str = "", key: str = "", skip: int = 0
+    ) -> None:
+        """Do something else just before one request, as a rival would; the action may use this store.
+
+        Args:
+            skip: how many requests that fit are let pass first.
+        """
+        self._rules.append(_Rule(_fitting(at, verb, key), 1, action=action, skip=skip))
+
+    @property
+    def is_used_up(self) -> bool:
+        """True if everything that was to happen has happened."""
+        return all(rule.times <= 0 for rule in self._rules)
 
     def forget_requests(self) -> None:
         """Number requests from 0 again."""
         self.requests.clear()
 
-    def keys(self, prefix: str = "") -> list[str]:
+    def keys_below(self, prefix: str = "") -> list[str]:
         """Return the keys that lie in the store, without a request."""
         return [item.key for item in self.inner.list_page(prefix).objects]
 
@@ -152,7 +171,7 @@ class FaultyObjectStore:
         request = Request(len(self.requests), verb, key, is_conditional)
         self.requests.append(request)
         self.deliver_late(up_to=request.number)
-        rule = next((rule for rule in self._rules if rule.times > 0 and rule.fits(request)), None)
+        rule = next((rule for rule in self._rules if rule.applies_to(request)), None)
         if rule is None:
             return effect()
         if rule.action is not None:

@@ -13,6 +13,8 @@ from typing import Any
 from unittest.mock import patch
 from urllib.parse import unquote, urlsplit
 
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
 from s3_agent_memory import bootstrap
 from s3_agent_memory.edge.http_routes import find_route
 from s3_agent_memory.wire.problems import MEDIA_TYPE, Problem
@@ -43,18 +45,17 @@ def fresh_namespace():
     return f"users/test-{next(_numbers)}"
 
 
-class Context:
+class Context(LambdaContext):
     """A Lambda context with a fixed time left."""
 
-    function_name = "under-test"
-    memory_limit_in_mb = 1_769
-    invoked_function_arn = "arn:aws:lambda:eu-central-1:123456789012:function:under-test"
-    aws_request_id = "c6af9ac6-7b61-11e6-9a41-93e8deadbeef"
-
     def __init__(self, remaining_ms=29_000):
+        self._function_name = "under-test"
+        self._memory_limit_in_mb = 1_769
+        self._invoked_function_arn = "arn:aws:lambda:eu-central-1:123456789012:function:under-test"
+        self._aws_request_id = "c6af9ac6-7b61-11e6-9a41-93e8deadbeef"
         self.remaining_ms = remaining_ms
 
-    def get_remaining_time_in_millis(self):
+    def get_remaining_time_in_millis(self):  # type: ignore[override]  # The class for typing has no state.
         return self.remaining_ms
 
 

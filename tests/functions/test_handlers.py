@@ -39,7 +39,7 @@ def test_the_authorizer_gives_the_grant_as_flat_text():
         client.namespace,
         "true",
     )
-    assert (context["permissions"], client.token in str(context)) == ("read write", False)
+    assert (context["permissions"], str(client.token) in str(context)) == ("read write", False)
 
 
 @pytest.mark.parametrize(("headers", "error"), [({}, "no_token"), ({"authorization": "Bearer x"}, "unauthenticated")])

@@ -25,7 +25,7 @@ class RecordingIndexer:
         if self._error is not None:
             raise self._error
         failed = [
-            str(number) for number, message in enumerate(batch.messages) if any(map(self._fails, message.changes))
+            str(number) for number, message in enumerate(batch.messages) if any(map(self._fails, message.changes or ()))
         ]
         return {"batchItemFailures": [{"itemIdentifier": identifier} for identifier in failed]}
 

@@ -37,6 +37,8 @@ class Stack:
                 stderr=log,
                 text=True,
             )
+        assert self.process.stdout is not None
+        self.output = self.process.stdout
         self.banner = self._read_banner()
         found = re.search(r"http://127\.0\.0\.1:\d+", self.banner)
         assert found is not None, self.banner + self.log_path.read_text()
@@ -44,7 +46,7 @@ class Stack:
 
     def _read_banner(self):
         lines = []
-        for line in self.process.stdout:
+        for line in self.output:
             lines.append(line)
             if line.startswith("Ctrl-C"):
                 break
@@ -73,7 +75,7 @@ class Stack:
             return self.process.wait(WAIT_SECONDS)
         finally:
             self.process.kill()
-            self.process.stdout.close()
+            self.output.close()
 
 
 @pytest.fixture
@@ -149,7 +151,7 @@ def test_a_foreign_host_is_refused(start):
 
 def test_expired_memories_are_pruned_on_schedule(start):
     stack = start(PRUNE_INTERVAL_SECONDS="0.2")
-    _, answer = stack.send("POST", "/v1/memories", {"content": "brief", "ttl": 0.000001})
+    _, answer = stack.send("POST", "/v1/memories", {"content": "short-lived", "ttl": 0.000001})
     path = stack.folder / ".agent-memory" / answer["key"]
     assert wait_until(lambda: not path.exists())
 
@@ -171,9 +173,7 @@ def test_neither_texts_nor_tokens_are_logged(start):
     stack.send("DELETE", f"/v1/memories/{answer['memory']['id']}?reason={SECRET}")
     assert wait_until(lambda: "namespaces swept" in stack.log_path.read_text())
     token = stack.token
-    output = stack.process.stdout
     assert stack.stop() == 0
-    assert output.closed
     log = stack.log_path.read_text()
     assert "request answered" in log
     assert (SECRET in log, token in log, token in stack.banner) == (False, False, False)
@@ -189,7 +189,7 @@ def test_a_port_in_use_is_a_clear_message_and_exit_code_2(start, tmp_path):
     port = start().url.rpartition(":")[2]
     result = run_to_its_end(tmp_path, PORT=port)
     assert (result.returncode, "Traceback" in result.stderr) == (2, False)
-    assert "choose another port with PORT=" in result.stderr
+    assert "choose another one with PORT=" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,14 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
 
 from s3_agent_memory.domain.clock import to_us
 from s3_agent_memory.domain.keys import parse_truth_key
 from s3_agent_memory.domain.memory import Memory
-from tests.simulation.world import SECOND_US, Actor, Request, SimObject, Violation, World, folder_of
+from s3_agent_memory.service.grace import TRASH_CROWDED_GRACE_MS
+from tests.simulation.world import SECOND_US, Actor, Request, SimObject, ViolationError, World, folder_of
 
 ROOT = "memory/sim/ns/"
 HEAD = ROOT + "_index/HEAD"
@@ -77,7 +80,7 @@ class Acknowledged:
 
 
 class Oracle:
-    """Keeps the ground truth and raises ``Violation`` when a promise breaks."""
+    """Keeps the ground truth and raises ``ViolationError`` when a promise breaks."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -90,6 +93,7 @@ class Oracle:
         self.counts: Counter[str] = Counter()
         self.head_version = 0
         self.mark_count = 0
+        world.reader = self.watch_read
 
     # --- calls --------------------------------------------------------------------------------------------------------
 
@@ -157,7 +161,7 @@ class Oracle:
     def watch(self, verb: str, key: str, old: SimObject | None, new: SimObject | None) -> None:
         """See one effect on the bucket."""
         if key == HEAD:
-            self._watch_head(new)
+            self._watch_head(old, new)
         elif folder_of(key) == "segments" and verb == "delete":
             self.counts["segments collected"] += 1
             self._check_references()
@@ -167,10 +171,25 @@ class Oracle:
         if truth is not None and not key.startswith(ROOT + "semantic/junk"):
             self._watch_truth(truth.memory_id, verb, old, new, is_tombstone=truth.kind is None)
 
-    def _watch_head(self, new: SimObject | None) -> None:
+    def watch_read(self, actor: Actor, request: Request, result: object) -> None:
+        """See the answer to a read: within the grace no segment in use may be missing."""
+        if request.verb != "get":
+            return
+        if request.key == HEAD:
+            actor.head_read_us = self.world.now_us
+            actor.segments_in_use = self._segments_in_use()
+        elif folder_of(request.key) == "segments" and result is None:
+            age_ms = (self.world.now_us - actor.head_read_us) // 1_000
+            is_within_grace = age_ms < TRASH_CROWDED_GRACE_MS - SKEW_US // 1_000
+            if is_within_grace and request.key in actor.segments_in_use:
+                self.fail(f"a segment is gone {age_ms} ms after its manifest was read")
+
+    def _watch_head(self, old: SimObject | None, new: SimObject | None) -> None:
         if new is None:
             return
         document = json.loads(new.body)
+        if old is not None:
+            self._check_succession(json.loads(old.body), document)
         if document["version"] != self.head_version + 1:
             self.fail(f"the manifest went from version {self.head_version} to {document['version']}")
         self.head_version = document["version"]
@@ -178,11 +197,24 @@ class Oracle:
             self.fail(f"the manifest has {len(new.body)} bytes")
         self._check_references()
 
+    def _check_succession(self, before: dict[str, Any], after: dict[str, Any]) -> None:
+        """A swap keeps what others have committed: segments leave into the trash, and nowhere else."""
+        kept = {item[0] for item in [*after["segments"], *after["trash"]]}
+        lost = {item[0] for item in before["segments"]} - kept
+        if lost:
+            self.fail(f"a swap of the manifest loses the segments {sorted(lost)}")
+        if len(after["trash"]) > len(before["trash"]):
+            self.counts["merges and rebuilds committed"] += 1
+
     def _check_references(self) -> None:
+        for key in self._segments_in_use():
+            if key not in self.world.objects:
+                self.fail(f"the manifest names {key}, which does not exist")
+
+    def _segments_in_use(self) -> frozenset[str]:
         head = self.world.objects.get(HEAD)
-        for segment_id, _, _ in json.loads(head.body)["segments"] if head else ():
-            if f"{ROOT}_index/segments/{segment_id}.seg" not in self.world.objects:
-                self.fail(f"the manifest names the segment {segment_id}, which does not exist")
+        rows = json.loads(head.body)["segments"] if head else ()
+        return frozenset(f"{ROOT}_index/segments/{row[0]}.seg" for row in rows)
 
     def _watch_truth(
         self, memory_id: str, verb: str, old: SimObject | None, new: SimObject | None, *, is_tombstone: bool
@@ -256,7 +288,8 @@ class Oracle:
 
     def _check_shown(self, op: Op, memory: Memory) -> None:
         memory_id, version = memory.id, memory.version
-        for forget in self.forgets[memory_id]:
+        # An eventual read does not look into the log, where a recent forget may still be.
+        for forget in self.forgets[memory_id] if op.what != "eventual" else ():
             if forget.answer == "ack" and forget.end_tick is not None and forget.end_tick < op.start_tick:
                 if version <= forget.deletes_version:
                     self.fail(f"{op.what} shows {memory_id} v{version} after its forget was acknowledged")
@@ -309,16 +342,14 @@ class Oracle:
         return found
 
     def fail(self, message: str) -> None:
-        raise Violation(message)
+        raise ViolationError(message)
 
 
 def mark_of(content: str) -> str:
     """Return the mark of the call that wrote a content."""
-    return content.split()[-1]
+    return content.rsplit(maxsplit=1)[-1]
 
 
 def _expiry_us(document: Mapping[str, object]) -> float:
-    from datetime import datetime  # noqa: PLC0415
-
     value = document["expires_at"]
     return to_us(datetime.fromisoformat(str(value))) if value else math.inf

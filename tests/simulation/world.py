@@ -21,10 +21,11 @@ from s3_agent_memory.errors import BackendError, PreconditionFailedError, Thrott
 START_US = 1_700_000_000_000_000
 SECOND_US = 1_000_000
 LATE_S = 300.0
+READ_RETRY_FACTOR = 6
 TRACE_LENGTH_MAX = 20_000
 
 
-class Violation(Exception):
+class ViolationError(Exception):
     """A promise of the product is broken."""
 
 
@@ -60,6 +61,8 @@ class Actor:
     wake_us: int = 0
     stalled_tick: int = -1
     step_count: int = 0
+    head_read_us: int = 0
+    segments_in_use: frozenset[str] = frozenset()
     on_effect: Callable[[Request], None] = lambda _: None
     on_pending: Callable[[int], None] = lambda _: None
     on_crash: Callable[[], None] = lambda: None
@@ -71,10 +74,13 @@ class Chances:
 
     fault: float = 0.01
     stall: float = 0.03
+    stall_seconds: tuple[int, ...] = (1, 10, 70, 300, 800, 5_000, 90_000, 200_000)
     crash: float = 0.01
     jump: float = 0.02
+    jump_seconds: tuple[int, ...] = (5, 30, 70, 200, 1_000, 4_000, 40_000, 90_000)
     slow_verbs: frozenset[tuple[str, str]] = frozenset()
     slow: float = 0.0
+    slow_seconds: tuple[float, ...] = (0.5, 3, 20, 150, 700, 8_000)
 
 
 @dataclass
@@ -100,10 +106,12 @@ class World:
     late: list[Late] = field(default_factory=list)
     has_faults: bool = True
     chances: Chances = field(default_factory=Chances)
+    turn_seconds: tuple[float, ...] = (0.01, 0.05, 0.1)
     counts: Counter[str] = field(default_factory=Counter)
     trace: list[str] = field(default_factory=list)
     is_traced: bool = False
     watcher: Callable[[str, str, SimObject | None, SimObject | None], None] = lambda *_: None
+    reader: Callable[[Actor, Request, object], None] = lambda *_: None
 
     def __post_init__(self) -> None:
         self.rng = random.Random(self.seed)
@@ -153,7 +161,8 @@ class World:
     def _answer(self, actor: Actor, request: Request) -> tuple[object, Exception | None]:
         """Decide how a request ends, and let it take effect if it does."""
         roll = self.rng.random() if self.has_faults else 1.0
-        p = self.chances.fault
+        # The SDK repeats reads by itself, so that far fewer of them fail.
+        p = self.chances.fault if request.is_write else self.chances.fault / READ_RETRY_FACTOR
         if roll < p:
             self.counts["lost requests"] += 1
             return None, _no_answer(request)
@@ -182,6 +191,7 @@ class World:
             self.counts["412 and 404 answers"] += 1
             return None, error
         actor.on_effect(request)
+        self.reader(actor, request, result)
         return result, None
 
     # --- the scheduler ------------------------------------------------------------------------------------------------
@@ -231,9 +241,9 @@ class World:
     def turn(self) -> None:
         """Move time, and let one actor take one step, crash or stall."""
         rng, chances = self.rng, self.chances
-        self.now_us += int(rng.choice([0.01, 0.05, 0.1]) * SECOND_US)
+        self.now_us += int(rng.choice(self.turn_seconds) * SECOND_US)
         if rng.random() < chances.jump:
-            self.now_us += rng.choice([5, 30, 70, 200, 1_000, 4_000, 40_000, 90_000]) * SECOND_US
+            self.now_us += rng.choice(chances.jump_seconds) * SECOND_US
             self.counts["clock jumps"] += 1
         self.run_late()
         ready = [actor for actor in self.actors if actor.wake_us <= self.now_us]
@@ -244,10 +254,10 @@ class World:
             self.crash(actor)
         elif self._is_slow(actor) and rng.random() < chances.slow:
             actor.stalled_tick = actor.step_count
-            actor.wake_us = self.now_us + int(rng.choice([0.5, 3, 20, 150, 700, 8_000]) * SECOND_US)
+            actor.wake_us = self.now_us + int(rng.choice(chances.slow_seconds) * SECOND_US)
         elif rng.random() < chances.stall:
             self.counts["stalls"] += 1
-            actor.wake_us = self.now_us + rng.choice([1, 10, 70, 300, 800, 5_000, 90_000, 200_000]) * SECOND_US
+            actor.wake_us = self.now_us + rng.choice(chances.stall_seconds) * SECOND_US
         else:
             self.step(actor)
 
@@ -262,7 +272,9 @@ class World:
             seconds = (self.now_us - START_US) / SECOND_US
             outcome = f" -> {type(error).__name__} {error}" if error else ""
             name = request.key.partition("/sim/ns/")[2] or request.key
-            self.trace.append(f"{self.tick:5d} {seconds:12.2f}s {actor.name:24s} {request.verb} {name}{outcome} {remark}")
+            self.trace.append(
+                f"{self.tick:5d} {seconds:12.2f}s {actor.name:24s} {request.verb} {name}{outcome} {remark}"
+            )
 
 
 def folder_of(key: str) -> str:

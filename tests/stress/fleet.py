@@ -113,7 +113,8 @@ class Fleet:
         victim.kill()
         self.kill_count += 1
         # What it said before it died is still in the pipe.
-        self._hear(victim)
+        with suppress(EOFError):
+            self._hear(victim)
         return victim
 
     def _end_all(self) -> None:
@@ -125,10 +126,10 @@ class Fleet:
         self._victims.clear()
 
     def _hear(self, victim: _Victim) -> bool:
+        """Take in what a victim has said; return True if there was something, and raise EOFError behind its last word."""
         count_before = self.message_count
-        with suppress(EOFError):
-            while victim.pipe.poll():
-                self._take(victim.orders.name, victim.pipe.recv())
+        while victim.pipe.poll():
+            self._take(victim.orders.name, victim.pipe.recv())
         return self.message_count > count_before
 
     def _take(self, name: str, message: Message) -> None:

@@ -12,6 +12,7 @@ class Ledger:
 
     Attributes:
         contents: content by id, None for a memory that is forgotten.
+        last_contents: content by id, also of memories that were forgotten since.
         pending: what each writer is doing, or was doing when it died.
         unlogged: ids whose last change was never acknowledged; the index may not know it before a sweep.
         markers: what was acknowledged to be on the shared memory.
@@ -19,6 +20,7 @@ class Ledger:
     """
 
     contents: dict[str, str | None] = field(default_factory=dict)
+    last_contents: dict[str, str] = field(default_factory=dict)
     pending: dict[str, Intent] = field(default_factory=dict)
     unlogged: set[str] = field(default_factory=set)
     markers: set[str] = field(default_factory=set)
@@ -36,7 +38,7 @@ class Ledger:
         changes = dict(intent.changes)
         if intent.newcomer:
             changes[message.memory_id] = intent.newcomer
-        self.contents.update(changes)
+        self._change(changes)
         self.unlogged.difference_update(changes)
         if intent.marker:
             self.markers.add(intent.marker)
@@ -61,7 +63,7 @@ class Ledger:
         newcomers = {intent.newcomer for intent in self.pending.values() if intent.newcomer}
         for memory_id, content in present.items():
             if content in newcomers:
-                self.contents[memory_id] = content
+                self._change({memory_id: content})
                 self.unlogged.add(memory_id)
         for intent in self.pending.values():
             self.unacknowledged_count += 1
@@ -69,10 +71,14 @@ class Ledger:
             for memory_id, content in intent.changes.items():
                 self.unlogged.add(memory_id)
                 if present.get(memory_id) == content:
-                    self.contents[memory_id] = content
+                    self._change({memory_id: content})
         self.pending.clear()
 
     def start_round(self) -> None:
         """Begin a round with a new shared memory."""
         self.markers.clear()
         self.doubtful_markers.clear()
+
+    def _change(self, changes: Mapping[str, str | None]) -> None:
+        self.contents.update(changes)
+        self.last_contents.update({memory_id: content for memory_id, content in changes.items() if content})

@@ -217,8 +217,7 @@ def run_storm(plan: Plan) -> Journal:
         results = [processes.submit(run_process, plan, number) for number in range(plan.process_count)]
         barrier.wait(START_TIMEOUT_SECONDS)
         results += [
-            threads.submit(Writer(store, plan, number).run)
-            for number in range(plan.process_count, plan.writer_count)
+            threads.submit(Writer(store, plan, number).run) for number in range(plan.process_count, plan.writer_count)
         ]
         for result in results:
             journal.add(result.result())

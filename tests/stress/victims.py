@@ -186,7 +186,7 @@ class _Writer:
         changes = {memory_id: f"{word}i{number}" for number, memory_id in enumerate(ids)}
         lines = [json.dumps({"id": memory_id, "content": content}) for memory_id, content in changes.items()]
         self._voice.say(Intent(changes=changes))
-        report = self._store.import_(NAMESPACE, lines, overwrite=True)
+        report = self._store.import_(NAMESPACE, lines, overwrite=True, resurrect=True)
         assert report.imported + report.overwritten == len(lines), report
         self._voice.say(Acknowledged())
         self._alive.update(ids)

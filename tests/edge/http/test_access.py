@@ -126,6 +126,7 @@ def test_a_prefix_token_chooses_inside_its_prefix():
     prefix = make_client(root, covers_children=True)
     answer = prefix.send("POST", f"/v1/memories?namespace={root}/alice", {"content": "x"})
     assert answer.json["memory"]["namespace"] == [*root.split("/"), "alice"]
+    assert prefix.send("GET", answer.headers["location"]).json == answer.json
     assert prefix.remember()["namespace"] == root.split("/")
 
 

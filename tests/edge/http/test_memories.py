@@ -176,7 +176,7 @@ def test_forgetting_twice_is_the_same_as_once(client):
 
 
 def test_an_expired_memory_is_never_returned(client):
-    memory = client.remember("expired soon", id="brief", ttl=0.000001)
+    memory = client.remember("expired soon", id="short", ttl=0.000001)
     assert client.send("GET", f"/v1/memories/{memory['id']}").status == 404
     assert client.search("expired soon") == []
     assert client.send("GET", "/v1/memories").json["memories"] == []

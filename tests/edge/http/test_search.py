@@ -205,3 +205,16 @@ def test_an_operation_that_fails_does_not_stop_the_others(client, operation, sta
 def test_a_batch_of_the_wrong_size_or_shape_is_422(client, operations):
     answer = client.send("POST", "/v1/memories/batch", {"operations": operations})
     assert (answer.status, answer.json["errors"][0]["field"]) == (422, "operations")
+
+
+def test_a_batch_that_reads_too_much_reports_every_write_and_leaves_out_what_does_not_fit(client):
+    for number in range(60):
+        client.remember('"' * 16_000, data={"x": '"' * 15_000}, id=f"m{number}")
+    writes = [{"op": "update", "id": "m0", "importance": number / 100} for number in range(50)]
+    reads = [{"op": "get", "id": f"m{number}"} for number in range(50)]
+    operations = [operation for pair in zip(reads, writes, strict=True) for operation in pair]
+    results = client.send("POST", "/v1/memories/batch", {"operations": operations}).json["results"]
+    written = [result for result in results[1::2] if result["status"] == 200]
+    refused = {result["problem"]["code"] for result in results if result["status"] != 200}
+    assert client.send("GET", "/v1/memories/m0").json["memory"]["version"] == 1 + len(written)
+    assert (0 < len(written) < 50, refused) == (True, {"answer_too_large"})

@@ -6,7 +6,7 @@ import json
 import pytest
 from aws_lambda_powertools import Logger
 
-from s3_agent_memory import errors
+from s3_agent_memory import bootstrap, errors
 from s3_agent_memory.edge.http_api import HttpApi
 from tests.functions import deployment
 from tests.functions.deployment import Client, make_client
@@ -15,13 +15,16 @@ SECRET = "MARKER-TEXT of a memory"
 _names = itertools.count(1)
 
 
-class FailingStore:
+class FailingStore(bootstrap.MemoryStore):
     """A store whose every method raises the same error."""
 
     def __init__(self, error):
         self._error = error
 
-    def __getattr__(self, name):
+    def __getattribute__(self, name):
+        if name.startswith("_"):
+            return super().__getattribute__(name)
+
         def fail(*args, **kwargs):
             raise self._error
 
@@ -116,7 +119,7 @@ def test_neither_texts_nor_tokens_nor_ids_are_logged(tmp_path):
     client = make_client()
     with (tmp_path / "log").open("w+") as log:
         logger = Logger(service=f"quiet-{next(_names)}", stream=log, level="DEBUG")
-        api = HttpApi(deployment.bootstrap.build_api_store(deployment.SETTINGS), logger=logger)
+        api = HttpApi(bootstrap.build_api_store(deployment.SETTINGS), logger=logger)
         for method, target, body in (
             ("POST", "/v1/memories", {"content": SECRET, "id": "MARKER-ID", "tags": ["MARKER-TAG"]}),
             ("GET", "/v1/memories/MARKER-ID", None),

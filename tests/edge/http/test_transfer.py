@@ -28,7 +28,8 @@ def test_export_includes_expired_memories_when_asked(client):
 
 def test_export_page_by_page_meets_every_memory_once(client):
     ids = {client.remember("x" * 16_000, data={"x": "y" * 30_000})["id"] for _ in range(110)}
-    target, seen, pages = "/v1/export?cursor=", [], 0
+    target: str | None = "/v1/export?cursor="
+    seen, pages = [], 0
     while target and pages < 20:
         answer = client.send("GET", target)
         seen += [memory["id"] for memory in lines_of(answer)]

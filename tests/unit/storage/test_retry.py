@@ -68,22 +68,22 @@ def test_all_waits_of_the_default_policy_end_within_20_seconds() -> None:
         CorruptError("x", key="k"),
     ],
 )
-def test_a_failure_after_a_doubtful_write_is_an_unknown_outcome(error: Exception) -> None:
-    with pytest.raises(UnknownOutcomeError) as caught, Doubt(is_unknown=True):
+def test_a_failure_after_a_write_with_an_effect_is_an_unknown_outcome(error: Exception) -> None:
+    with pytest.raises(UnknownOutcomeError) as caught, Doubt(may_have_effect=True):
         raise error
     assert caught.value.__cause__ is error
 
 
 @pytest.mark.parametrize("error", [ConflictError("x"), ForgottenError("x"), ValidationError("x"), KeyError("x")])
 def test_an_answer_that_is_certain_passes_through_doubt(error: Exception) -> None:
-    with pytest.raises(type(error)) as caught, Doubt(is_unknown=True):
+    with pytest.raises(type(error)) as caught, Doubt(may_have_effect=True):
         raise error
     assert caught.value is error
 
 
 def test_an_unknown_outcome_stays_what_it_is() -> None:
     error = UnknownOutcomeError("x")
-    with pytest.raises(UnknownOutcomeError) as caught, Doubt(is_unknown=True):
+    with pytest.raises(UnknownOutcomeError) as caught, Doubt(may_have_effect=True):
         raise error
     assert caught.value is error
 

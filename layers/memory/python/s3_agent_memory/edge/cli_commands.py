@@ -20,7 +20,7 @@ from s3_agent_memory.edge.cli_output import (
     report_document,
     write_lines,
 )
-from s3_agent_memory.edge.http_documents import memory_document, page_document, recall_document, stats_document
+from s3_agent_memory.edge.documents import memory_document, page_document, recall_document, stats_document
 from s3_agent_memory.errors import CorruptError, ValidationError
 
 SECONDS_PER_DAY: Final = 86_400

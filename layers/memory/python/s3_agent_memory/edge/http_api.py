@@ -63,7 +63,9 @@ class HttpApi:
         self._query_names: dict[str, frozenset[str]] = {}
         for route in ROUTES:
             endpoint = getattr(endpoints, route.endpoint)
-            self._app.route(route.rule, route.method, **route_arguments(route, description=inspect.getdoc(endpoint) or ""))(endpoint)
+            self._app.route(
+                route.rule, route.method, **route_arguments(route, description=inspect.getdoc(endpoint) or "")
+            )(endpoint)
             self._query_names[route.endpoint] = _query_names(endpoint)
 
     def handle(self, event: Mapping[str, Any], context: LambdaContext) -> dict[str, Any]:

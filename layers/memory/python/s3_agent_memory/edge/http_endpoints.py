@@ -1,6 +1,5 @@
 """The endpoints of the HTTP API: typed parameters in, one call of a service, one answer out."""
 
-import json
 from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
@@ -13,11 +12,17 @@ from aws_lambda_powertools.event_handler.openapi.params import Body, Header, Pat
 
 from s3_agent_memory.bootstrap import MemoryStore
 from s3_agent_memory.domain.grants import Permission
-from s3_agent_memory.domain.json_values import encode_json
 from s3_agent_memory.domain.keys import format_namespace, parse_namespace
 from s3_agent_memory.edge import http_openapi
 from s3_agent_memory.edge.http_auth import Access
-from s3_agent_memory.edge.http_documents import import_document, page_document, stats_document
+from s3_agent_memory.edge.documents import (
+    ANSWER_BYTES_MAX,
+    answer_size_bytes,
+    encode_answer,
+    import_document,
+    page_document,
+    stats_document,
+)
 from s3_agent_memory.edge.http_operations import Operations, Outcome
 from s3_agent_memory.edge.http_problems import HttpError
 from s3_agent_memory.edge.http_routes import JSON
@@ -27,8 +32,6 @@ from s3_agent_memory.wire import problems
 from s3_agent_memory.wire.problems import make_problem
 from s3_agent_memory.wire.requests import BatchRequest, KindName, RememberRequest, SearchRequest, UpdateRequest
 
-# Lambda refuses an answer of more than 6 MB; what is inside is measured as the JSON string it travels as.
-ANSWER_BYTES_MAX: Final = 5 * 1024 * 1024
 # Not a namespace with memories: reading there costs the same few requests in every store.
 _PROBE: Final = ("readiness",)
 
@@ -190,8 +193,8 @@ def _respond(outcome: Outcome) -> Response[Any]:
     headers = dict(outcome.headers)
     if outcome.version is not None:
         headers["ETag"] = _etag(outcome.version)
-    text = encode_json(outcome.document).decode()
-    if len(json.dumps(text, ensure_ascii=False).encode()) > ANSWER_BYTES_MAX:
+    text = encode_answer(outcome.document)
+    if answer_size_bytes(text) > ANSWER_BYTES_MAX:
         raise HttpError(make_problem(problems.ANSWER_TOO_LARGE, "the answer is too large; ask for a smaller limit"))
     return Response(status_code=outcome.status, content_type=JSON, body=text, headers=headers)
 

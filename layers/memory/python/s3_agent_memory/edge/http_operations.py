@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
+from urllib.parse import urlencode
 
 from pydantic import TypeAdapter
 from pydantic import ValidationError as ShapeError
@@ -12,8 +13,17 @@ from s3_agent_memory.bootstrap import MemoryStore
 from s3_agent_memory.domain.grants import Permission
 from s3_agent_memory.domain.memory import Attribution
 from s3_agent_memory.edge.http_auth import Access
-from s3_agent_memory.edge.http_documents import Document, memory_document, recall_document
+from s3_agent_memory.edge.documents import (
+    ANSWER_BYTES_MAX,
+    Document,
+    answer_size_bytes,
+    encode_answer,
+    memory_document,
+    recall_document,
+)
 from s3_agent_memory.edge.http_problems import invalid_request, problem_of
+from s3_agent_memory.wire import problems
+from s3_agent_memory.wire.problems import Problem, make_problem
 from s3_agent_memory.wire.requests import (
     AttributionMessage,
     GetOperation,
@@ -22,6 +32,9 @@ from s3_agent_memory.wire.requests import (
     SearchRequest,
     UpdateRequest,
 )
+
+# A result of one write is far smaller than what lies between this and the largest answer.
+BATCH_FULL_BYTES: Final = 4 * 1024 * 1024
 
 _OPERATION: TypeAdapter[Operation] = TypeAdapter(Operation)
 
@@ -64,8 +77,9 @@ class Operations:
             id=request.id,
             resurrect=request.resurrect,
         )
-        location = {"Location": f"/v1/memories/{memory.id}"}
-        return Outcome(memory_document(memory), HTTPStatus.CREATED, memory.version, location)
+        query = "" if access.requested is None else "?" + urlencode({"namespace": access.requested})
+        headers = {"Location": f"/v1/memories/{memory.id}{query}"}
+        return Outcome(memory_document(memory), HTTPStatus.CREATED, memory.version, headers)
 
     def get(self, access: Access, memory_id: str) -> Outcome:
         """Read a memory."""
@@ -98,16 +112,27 @@ class Operations:
         return Outcome(recall_document(result))
 
     def batch(self, access: Access, operations: list[Any]) -> Outcome:
-        """Do operations one after the other; one that fails has a problem as its result and stops no other."""
-        return Outcome({"results": [self._result_of(access, operation) for operation in operations]})
+        """Do operations one after the other; one that fails has a problem as its result and stops no other.
+
+        The answer as a whole must fit: an operation is not begun once it is nearly full, and what an operation only
+        read is left out if it does not fit. So what was written is always reported.
+        """
+        results: list[Document] = []
+        size_bytes = 0
+        for operation in operations:
+            result = _NOT_DONE if size_bytes > BATCH_FULL_BYTES else self._result_of(access, operation)
+            if size_bytes + answer_size_bytes(encode_answer(result)) > ANSWER_BYTES_MAX:
+                result = _LEFT_OUT
+            size_bytes += answer_size_bytes(encode_answer(result))
+            results.append(result)
+        return Outcome({"results": results})
 
     def _result_of(self, access: Access, operation: object) -> Document:
         try:
             outcome = self._dispatch(access, _parse_operation(operation))
         except Exception as error:  # noqa: BLE001  # The results of what is done must reach the client.
             self._report_failure(error)
-            problem = problem_of(error)
-            return {"status": problem.status, "problem": problem.model_dump(exclude_none=True)}
+            return _problem_result(problem_of(error))
         return {"status": outcome.status.value, "body": outcome.document}
 
     def _dispatch(self, access: Access, operation: Operation) -> Outcome:
@@ -120,6 +145,18 @@ class Operations:
         if isinstance(operation, GetOperation):
             return self.get(access, operation.id)
         return self.forget(access, operation.id, operation.reason)
+
+
+def _problem_result(problem: Problem) -> Document:
+    return {"status": problem.status, "problem": problem.model_dump(exclude_none=True)}
+
+
+_NOT_DONE: Final = _problem_result(
+    make_problem(problems.ANSWER_TOO_LARGE, "not done: the answer is full; send the operation in another batch")
+)
+_LEFT_OUT: Final = _problem_result(
+    make_problem(problems.ANSWER_TOO_LARGE, "the result does not fit; ask for less, or in another batch")
+)
 
 
 def _parse_operation(operation: object) -> Operation:

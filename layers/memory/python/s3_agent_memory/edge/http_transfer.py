@@ -21,6 +21,8 @@ EXPORT_BYTES_MAX: Final = 4 * 1024 * 1024
 # A page of an export goes on until it is this large, and ends at most one page of a list (about 1 MiB) later.
 EXPORT_PAGE_BYTES: Final = 2 * 1024 * 1024
 EXPORT_LIST_LIMIT: Final = 20
+# API Gateway allows 10 KB of headers, and a key may have nearly 1 KB.
+CORRUPT_KEY_COUNT_MAX: Final = 8
 # An import stops reading when less time than this is left, so that its report still reaches the client.
 IMPORT_RESERVE_MS: Final = 5_000
 
@@ -81,7 +83,7 @@ def take_in_time(lines: deque[bytes], deadline: Deadline) -> Iterator[bytes]:
 
 
 def _corrupt_header(keys: list[str]) -> dict[str, str]:
-    return {"X-Corrupt-Keys": ", ".join(keys)} if keys else {}
+    return {"X-Corrupt-Keys": ", ".join(keys[:CORRUPT_KEY_COUNT_MAX])} if keys else {}
 
 
 def _lines_response(lines: list[bytes], headers: Mapping[str, str]) -> Response[bytes]:

@@ -7,12 +7,16 @@ Only postings of the query's terms are touched, never an array over all rows.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from s3_agent_memory.index.segment_layout import posting_docs, posting_tfs
 from s3_agent_memory.index.snapshot import Snapshot
+
+# Far below any other addend; keeps 0 / 0 from happening where k1 is 0.
+_TINY: Final = 1e-30
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +29,10 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class _Postings:
-    """The postings of a query: document number, frequency, text length in words, and index of the term."""
+    """The postings of a query, segment by segment: document number, frequency (0 if it is dead), index of the term."""
 
     docs: npt.NDArray[np.int64]
     tfs: npt.NDArray[np.float32]
-    lengths: npt.NDArray[np.unsignedinteger]
     terms: npt.NDArray[np.int64]
 
 
@@ -46,61 +49,60 @@ def score(snapshot: Snapshot, terms: Sequence[int], *, k1: float, b: float) -> S
     postings = _gather(snapshot, hashes)
     if postings is None:
         return Scores(np.zeros(0, np.int64), np.zeros(0))
-    document_frequencies = np.bincount(postings.terms, minlength=len(hashes))
+    document_frequencies = np.bincount(postings.terms[postings.tfs > 0], minlength=len(hashes))
     weights = inverse_document_frequency(document_frequencies, snapshot.live_count)
     weights *= [counts[term] for term in hashes.tolist()]
     average_length = max(1, snapshot.length_total) / max(1, snapshot.live_count)
-    parts = saturation(postings.tfs, postings.lengths * np.float32(1 / average_length), k1=k1, b=b)
+    parts = saturation(postings.tfs, snapshot.lengths[postings.docs], average_length=average_length, k1=k1, b=b)
     parts *= weights.astype(np.float32)[postings.terms]
     return _sum_by_document(postings.docs, parts)
 
 
 def inverse_document_frequency(
-    document_frequency: npt.NDArray[np.integer], document_count: int
+    document_frequency: npt.NDArray[np.number], document_count: int
 ) -> npt.NDArray[np.float64]:
     """Return ``ln(1 + (N - df + 0.5) / (df + 0.5))``, which is positive also for terms that most documents have."""
-    frequency = document_frequency.astype(np.float64)
-    return np.log1p((document_count - frequency + 0.5) / (frequency + 0.5))
+    idf: npt.NDArray[np.float64] = np.log1p((document_count + 0.5 - document_frequency) / (document_frequency + 0.5))
+    return idf
 
 
 def saturation(
-    frequency: npt.NDArray[np.float32], relative_length: npt.NDArray[np.float32], *, k1: float, b: float
+    frequency: npt.NDArray[np.float32],
+    length: npt.NDArray[np.unsignedinteger],
+    *,
+    average_length: float,
+    k1: float,
+    b: float,
 ) -> npt.NDArray[np.float32]:
-    """Return ``tf (k1 + 1) / (tf + k1 (1 - b + b * length / average length))``."""
-    norm: npt.NDArray[np.float32] = relative_length * np.float32(k1 * b)
-    norm += np.float32(k1 * (1 - b))
+    """Return ``tf (k1 + 1) / (tf + k1 (1 - b + b * length / average length))``, 0 where the frequency is 0."""
+    norm: npt.NDArray[np.float32] = length * np.float32(k1 * b / average_length)
+    norm += np.float32(k1 * (1 - b) + _TINY)
     norm += frequency
-    np.divide(frequency * np.float32(k1 + 1), norm, out=norm)
-    return norm
+    saturated: npt.NDArray[np.float32] = frequency * np.float32(k1 + 1)
+    saturated /= norm
+    return saturated
 
 
 def _gather(snapshot: Snapshot, hashes: npt.NDArray[np.uint64]) -> _Postings | None:
-    """Return the live postings of the terms, those of one segment after those of the one before."""
     lists: list[npt.NDArray[np.uint32]] = []
     terms: list[int] = []
     bases: list[int] = []
+    # This loop runs for every segment: it asks numpy as little as it can.
     for segment, base in zip(snapshot.segments, snapshot.bases.tolist(), strict=False):
-        if not len(segment.term_hashes):
-            continue
-        indexes = segment.term_hashes.searchsorted(hashes)
-        is_found = segment.term_hashes.take(indexes, mode="clip") == hashes
-        for term, index in zip(np.flatnonzero(is_found).tolist(), indexes[is_found].tolist(), strict=True):
-            lists.append(segment.postings[segment.term_offsets[index] : segment.term_offsets[index + 1]])
+        for term, start, end in segment.find_terms(hashes):
+            lists.append(segment.postings[start:end])
             terms.append(term)
             bases.append(base)
     if not lists:
         return None
-    counts = [len(item) for item in lists]
+    counts = np.array([len(item) for item in lists])
     postings = np.concatenate(lists)
     docs = posting_docs(postings).astype(np.int64)
     docs += np.repeat(np.array(bases), counts)
     tfs = posting_tfs(postings).astype(np.float32)
-    gathered = _Postings(docs, tfs, snapshot.lengths[docs], np.repeat(np.array(terms), counts))
-    return gathered if not len(snapshot.dead) else _live(gathered, snapshot.is_live[docs])
-
-
-def _live(postings: _Postings, is_live: npt.NDArray[np.bool_]) -> _Postings:
-    return _Postings(postings.docs[is_live], postings.tfs[is_live], postings.lengths[is_live], postings.terms[is_live])
+    if len(snapshot.dead):
+        tfs *= snapshot.is_live[docs]
+    return _Postings(docs, tfs, np.repeat(np.array(terms), counts))
 
 
 def _sum_by_document(docs: npt.NDArray[np.int64], parts: npt.NDArray[np.float32]) -> Scores:
@@ -108,6 +110,7 @@ def _sum_by_document(docs: npt.NDArray[np.int64], parts: npt.NDArray[np.float32]
 
     Document number and part are sorted as one 64-bit number: lists of postings are sorted runs, which a stable sort
     only merges, and no array over all documents is needed. Sums in float64 do not depend on the order of the parts.
+    Documents whose parts are all 0 are left out.
     """
     packed = docs.view(np.uint64) << np.uint64(32)
     packed |= parts.view(np.uint32)
@@ -116,5 +119,6 @@ def _sum_by_document(docs: npt.NDArray[np.int64], parts: npt.NDArray[np.float32]
     is_first = np.ones(len(packed), np.bool_)
     np.not_equal(sorted_docs[1:], sorted_docs[:-1], out=is_first[1:])
     starts = np.flatnonzero(is_first)
-    values = packed.astype(np.uint32).view(np.float32).astype(np.float64)
-    return Scores(sorted_docs[starts].view(np.int64), np.add.reduceat(values, starts))
+    values = np.add.reduceat(packed.astype(np.uint32).view(np.float32).astype(np.float64), starts)
+    scores = Scores(sorted_docs[starts].view(np.int64), values)
+    return scores if values.all() else Scores(scores.docs[values > 0], values[values > 0])

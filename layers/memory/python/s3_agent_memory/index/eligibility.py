@@ -18,7 +18,7 @@ from s3_agent_memory.index.id_table import Positions
 from s3_agent_memory.index.row import KIND_CODES
 from s3_agent_memory.index.segment import Segment
 from s3_agent_memory.index.snapshot import Snapshot
-from s3_agent_memory.index.terms import OVERFLOW, TAG, condition_term, is_value_condition, term_hash
+from s3_agent_memory.index.terms import OVERFLOW, TAG, condition_term, may_overflow, term_hash
 
 Mask = npt.NDArray[np.bool_]
 
@@ -41,8 +41,18 @@ class Eligibility:
     conditions: tuple[Condition, ...]
     now_us: int
 
+    def docs(self, snapshot: Snapshot) -> Positions:
+        """Return all live eligible rows as ascending document numbers."""
+        docs = self._listed_docs(snapshot)
+        docs = snapshot.live_docs() if docs is None else docs[snapshot.is_live[docs]]
+        kept = self.keep(snapshot, docs)
+        return docs if kept is None else docs[kept]
+
     def keep(self, snapshot: Snapshot, docs: Positions) -> Mask | None:
         """Return which of some rows (ascending document numbers) are eligible; None means all of them."""
+        is_open = self.kind is None and not self.tags and not self.conditions
+        if is_open and not any(len(segment.expiring) for segment in snapshot.segments):
+            return None
         mask: Mask | None = None
         for segment, part, rows in snapshot.parts(docs):
             kept = self._keep_in(segment, rows)
@@ -50,6 +60,18 @@ class Eligibility:
                 mask = np.ones(len(docs), np.bool_) if mask is None else mask
                 mask[part] = kept
         return mask
+
+    def _listed_docs(self, snapshot: Snapshot) -> Positions | None:
+        """Return the rows of one posting list that all eligible rows are in, or None if there is no such list."""
+        terms = [term_hash(TAG, tag) for tag in self.tags]
+        terms += [term for item in self.conditions if not may_overflow(item) and (term := condition_term(item))]
+        if not terms:
+            return None
+        shortest = [
+            min((segment.docs_with(term) for term in terms), key=len).astype(np.int64) + base
+            for segment, base in zip(snapshot.segments, snapshot.bases, strict=False)
+        ]
+        return np.concatenate([np.zeros(0, np.int64), *shortest])
 
     def _keep_in(self, segment: Segment, rows: Positions) -> Mask | None:
         masks = [_has_term(segment, rows, term_hash(TAG, tag)) for tag in self.tags]
@@ -68,7 +90,7 @@ def _satisfies(segment: Segment, rows: Positions, condition: Condition) -> Mask 
     field = condition.path[0]
     term = condition_term(condition)
     if term is not None:
-        return _has_term(segment, rows, term, may_overflow=is_value_condition(condition))
+        return _has_term(segment, rows, term, is_partial=may_overflow(condition))
     if field in TIME_FIELDS:
         return _satisfies_time(getattr(segment, f"{field.removesuffix('_at')}_us")[rows], condition)
     if field == "importance":
@@ -87,14 +109,15 @@ def _is_named(segment: Segment, rows: Positions, field: str, value: str) -> Mask
 
 
 def _satisfies_time(values: npt.NDArray[np.int64], condition: Condition) -> Mask | None:
-    """Compare moments in microseconds; 0 stands for none, which equals null and has no order."""
+    """Compare moments in microseconds; no expiry (0) equals null, and like null it has no order."""
+    is_null = values == 0 if condition.path[0] == "expires_at" else np.zeros(len(values), np.bool_)
     if condition.value is None:
-        is_equal = {"$eq": values == 0, "$ne": values != 0}
-        return _mask(is_equal.get(condition.operator, np.zeros(len(values), np.bool_)))
+        decided = {"$eq": is_null, "$ne": ~is_null}
+        return decided.get(condition.operator, np.zeros(len(values), np.bool_))
     if isinstance(condition.value, bool) or not isinstance(condition.value, int):
         return None
     mask = _mask(_COMPARISONS[condition.operator](values, condition.value))
-    return mask if condition.operator == "$ne" else _mask(mask & (values != 0))
+    return mask if condition.operator == "$ne" else mask & ~is_null
 
 
 def _satisfies_importance(values: npt.NDArray[np.float32], condition: Condition) -> Mask | None:
@@ -107,10 +130,10 @@ def _satisfies_importance(values: npt.NDArray[np.float32], condition: Condition)
     return _mask(_COMPARISONS[rounded_operator](values, bound))
 
 
-def _has_term(segment: Segment, rows: Positions, term: int, *, may_overflow: bool = False) -> Mask:
+def _has_term(segment: Segment, rows: Positions, term: int, *, is_partial: bool = False) -> Mask:
     has_term = np.zeros(segment.row_count, np.bool_)
     has_term[segment.docs_with(term)] = True
-    if may_overflow:
+    if is_partial:
         has_term[segment.docs_with(OVERFLOW)] = True
     return has_term[rows]
 

@@ -76,7 +76,8 @@ def row_of_memory(memory: Memory, *, etag: str, analyzer: Analyzer) -> Row:
         etag_hash=etag_hash(etag),
         created_us=to_us(memory.created_at),
         updated_us=to_us(memory.updated_at),
-        expires_us=0 if memory.expires_at is None else to_us(memory.expires_at),
+        # 0 is taken for "never"; what expired at the epoch itself has expired all the same a microsecond later.
+        expires_us=0 if memory.expires_at is None else max(1, to_us(memory.expires_at)),
         importance=memory.importance,
         length=sum(word.length for word in words),
         terms=terms,

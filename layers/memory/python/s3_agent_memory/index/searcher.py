@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -58,12 +58,23 @@ class _Mix:
     """Some candidates with the parts of their scores, one element each."""
 
     docs: Positions
-    bm25: npt.NDArray[np.float64]
+    score: npt.NDArray[np.float64]
     relevance: npt.NDArray[np.float64]
     recency: npt.NDArray[np.float64]
     importance: npt.NDArray[np.float64]
-    score: npt.NDArray[np.float64]
+    bm25: npt.NDArray[np.float64]
     created_us: npt.NDArray[np.int64]
+
+
+class _Sorted(NamedTuple):
+    """One candidate in its place: document number, score and parts."""
+
+    doc: int
+    score: float
+    relevance: float
+    recency: float
+    importance: float
+    bm25: float
 
 
 class Ranked:
@@ -82,20 +93,20 @@ class Ranked:
         self._ranking = ranking
         self._now_us = now_us
         self._best = float(scores.values.max(initial=0.0))
-        self._mix = self._score(np.zeros(0, np.int64))
-        self._order: Positions = np.zeros(0, np.int64)
+        self._sorted: list[_Sorted] = []
 
     def top(self, start: int, stop: int) -> list[Candidate]:
         """Return the candidates at ranks ``start`` (from 0) to before ``stop``; fewer if there are no more."""
         stop = min(stop, self.count)
-        if stop > len(self._order):
-            self._sort(min(self.count, max(stop, 2 * len(self._order))))
-        return [self._candidate(position) for position in self._order[start:stop].tolist()]
+        if stop > len(self._sorted):
+            self._sort(min(self.count, max(stop, 2 * len(self._sorted))))
+        return [self._candidate(row) for row in self._sorted[start:stop]]
 
     def _sort(self, count: int) -> None:
-        self._mix = self._score(self._within_reach(count))
-        index = top_candidates(self._mix.score, count)
-        self._order = _best_first(self._snapshot, self._mix, index)[:count]
+        mix = self._score(self._within_reach(count))
+        order = _best_first(self._snapshot, mix, top_candidates(mix.score, count))[:count]
+        columns = (mix.docs, mix.score, mix.relevance, mix.recency, mix.importance, mix.bm25)
+        self._sorted = [_Sorted(*row) for row in zip(*(column[order].tolist() for column in columns), strict=True)]
 
     def _within_reach(self, count: int) -> Positions:
         """Return the candidates that recency and importance, at most 1 each, could lift among the best ``count``."""
@@ -109,25 +120,24 @@ class Ranked:
 
     def _score(self, index: Positions) -> _Mix:
         docs, bm25 = self._scores.docs[index], self._scores.values[index]
-        ranking, snapshot = self._ranking, self._snapshot
-        created_us = snapshot.column("created_us", docs)
-        recency = ranking.recency * _recency(created_us, snapshot.column("kinds", docs), ranking, self._now_us)
-        importance = ranking.importance * snapshot.column("importances", docs).astype(np.float64)
+        ranking = self._ranking
+        created_us, kinds, importances = self._snapshot.columns(docs, "created_us", "kinds", "importances")
         relevance = bm25 * (ranking.relevance / self._best) if self._best > 0 else np.zeros(len(docs))
-        return _Mix(docs, bm25, relevance, recency, importance, relevance + recency + importance, created_us)
+        recency = ranking.recency * _recency(created_us, kinds, ranking, self._now_us)
+        importance = ranking.importance * importances.astype(np.float64)
+        return _Mix(docs, relevance + recency + importance, relevance, recency, importance, bm25, created_us)
 
-    def _candidate(self, position: int) -> Candidate:
-        mix = self._mix
-        memory_id, kind, version = self._snapshot.identity(int(mix.docs[position]))
+    def _candidate(self, row: _Sorted) -> Candidate:
+        memory_id, kind, version = self._snapshot.identity(row.doc)
         return Candidate(
             id=memory_id,
             kind=kind,
             version=version,
-            score=float(mix.score[position]),
-            relevance=float(mix.relevance[position]),
-            recency=float(mix.recency[position]),
-            importance_part=float(mix.importance[position]),
-            bm25=float(mix.bm25[position]),
+            score=row.score,
+            relevance=row.relevance,
+            recency=row.recency,
+            importance_part=row.importance,
+            bm25=row.bm25,
         )
 
 
@@ -154,13 +164,12 @@ def search(
     """
     eligibility = Eligibility(kind=kind, tags=tags, conditions=conditions, now_us=now_us)
     if query_terms is None:
-        docs = snapshot.live_docs()
+        docs = eligibility.docs(snapshot)
         scores = Scores(docs, np.zeros(len(docs)))
     else:
         scores = score(snapshot, [term_hash(BODY, term) for term in query_terms], k1=ranking.k1, b=ranking.b)
-    kept = eligibility.keep(snapshot, scores.docs)
-    if kept is not None:
-        scores = Scores(scores.docs[kept], scores.values[kept])
+        kept = eligibility.keep(snapshot, scores.docs)
+        scores = scores if kept is None else Scores(scores.docs[kept], scores.values[kept])
     return Ranked(snapshot, scores, ranking=ranking, now_us=now_us)
 
 
@@ -180,14 +189,12 @@ def latest(
         before: ``(updated_us, id)`` of the last row of the page before this one.
         limit: at most so many, at least 1.
     """
-    docs = snapshot.live_docs()
-    kept = Eligibility(kind=kind, tags=tags, conditions=conditions, now_us=now_us).keep(snapshot, docs)
-    docs = docs if kept is None else docs[kept]
-    updated_us = snapshot.column("updated_us", docs)
+    docs = Eligibility(kind=kind, tags=tags, conditions=conditions, now_us=now_us).docs(snapshot)
+    (updated_us,) = snapshot.columns(docs, "updated_us")
     if before is not None:
         is_before = updated_us < before[0]
         equal = np.flatnonzero(updated_us == before[0])
-        is_before[equal] = [memory_id < before[1] for memory_id in snapshot.ids(docs[equal]).astype(str).tolist()]
+        is_before[equal] = [memory_id.decode() < before[1] for memory_id in snapshot.ids(docs[equal]).tolist()]
         docs, updated_us = docs[is_before], updated_us[is_before]
     index = top_candidates(updated_us, limit)
     order = np.lexsort((snapshot.ids(docs[index]), updated_us[index]))[::-1][:limit]

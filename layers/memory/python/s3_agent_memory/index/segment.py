@@ -156,12 +156,25 @@ class Segment:
             yield self._row(position, by_row[start:end])
             start = end
 
+    def find_terms(self, hashes: npt.NDArray[np.uint64]) -> list[tuple[int, int, int]]:
+        """Return (index into ``hashes``, start, end) of the posting list of each term that occurs in this segment.
+
+        Args:
+            hashes: term hashes, ascending.
+        """
+        if not len(self.term_hashes):
+            return []
+        places = self.term_hashes.searchsorted(hashes)
+        is_found = (self.term_hashes.take(places, mode="clip") == hashes).tolist()
+        starts = self.term_offsets.take(places).tolist()
+        ends = self.term_offsets.take(places + 1, mode="clip").tolist()
+        return [(term, starts[term], ends[term]) for term, is_there in enumerate(is_found) if is_there]
+
     def docs_with(self, term: int) -> npt.NDArray[np.uint32]:
         """Return the positions of the rows that have a term (given by its hash), ascending."""
-        index = int(np.searchsorted(self.term_hashes, np.uint64(term)))
-        if index == len(self.term_hashes) or int(self.term_hashes[index]) != term:
-            return self.postings[:0]
-        return posting_docs(self.postings[self.term_offsets[index] : self.term_offsets[index + 1]])
+        found = self.find_terms(np.array([term], np.uint64))
+        _, start, end = found[0] if found else (0, 0, 0)
+        return posting_docs(self.postings[start:end])
 
     def row_digests(self, positions: npt.NDArray[np.integer]) -> int:
         """Return the sum of the digests of some rows, deletions left out."""

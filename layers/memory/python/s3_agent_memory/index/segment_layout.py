@@ -66,7 +66,7 @@ class RowColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Postings:
-    """Postings in any order: each has a term (an index into ``vocabulary``, ascending hashes), a row and a frequency."""
+    """Postings in any order: each is a term (index into ``vocabulary``, ascending hashes), a row and a frequency."""
 
     vocabulary: npt.NDArray[np.uint64]
     terms: npt.NDArray[np.integer]

@@ -81,23 +81,23 @@ class Snapshot:
         """Return the document numbers of all live rows, ascending."""
         return np.flatnonzero(self.is_live)
 
-    def parts(self, docs: npt.NDArray[np.integer]) -> Iterator[tuple[Segment, slice, Positions]]:
+    def parts(self, docs: Positions) -> Iterator[tuple[Segment, slice, Positions]]:
         """Split document numbers by segment: yield each segment with its slice of ``docs`` and the positions there.
 
         Args:
             docs: document numbers, ascending.
         """
-        cuts = np.searchsorted(docs, self.bases).tolist()
-        for segment, base, start, end in zip(self.segments, self.bases, cuts, cuts[1:], strict=False):
+        cuts = docs.searchsorted(self.bases).tolist()
+        for segment, base, start, end in zip(self.segments, self._starts, cuts, cuts[1:], strict=False):
             if end > start:
                 yield segment, slice(start, end), docs[start:end] - base
 
-    def column(self, name: str, docs: npt.NDArray[np.integer]) -> npt.NDArray[Any]:
-        """Return a column of ``Segment`` at ascending document numbers."""
-        parts = [getattr(segment, name)[rows] for segment, _, rows in self.parts(docs)]
-        return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+    def columns(self, docs: Positions, *names: str) -> list[npt.NDArray[Any]]:
+        """Return columns of ``Segment``, by name, at ascending document numbers."""
+        parts = [[getattr(segment, name)[rows] for name in names] for segment, _, rows in self.parts(docs)]
+        return [np.concatenate(column) for column in zip(*parts, strict=True)] or [np.zeros(0, np.int64)] * len(names)
 
-    def ids(self, docs: npt.NDArray[np.integer]) -> npt.NDArray[np.bytes_]:
+    def ids(self, docs: Positions) -> npt.NDArray[np.bytes_]:
         """Return the ids at ascending document numbers, as bytes that compare and sort like the ids."""
         parts = [segment.id_table.take(rows) for segment, _, rows in self.parts(docs)]
         return np.concatenate(parts) if parts else np.zeros(0, np.bytes_)
@@ -112,7 +112,7 @@ class Snapshot:
         segment, position = self._locate(doc)
         return segment.meta(position)
 
-    def rows_at(self, docs: npt.NDArray[np.integer]) -> list[RowMeta]:
+    def rows_at(self, docs: Positions) -> list[RowMeta]:
         """Return the columns of some rows by document number, in the order given."""
         return [self.meta(doc) for doc in docs.tolist()]
 
@@ -193,10 +193,11 @@ class Snapshot:
         for later, segment in enumerate(self.segments):
             for earlier, other in enumerate(self.segments[:later]):
                 there, here = other.match(segment)
-                is_newer = segment.ranks[here] >= other.ranks[there]
-                outranked[earlier].append(there[is_newer])
-                outranked[later].append(here[~is_newer])
-        self._dead = [np.unique(np.concatenate(rows)) for rows in outranked]
+                if len(here):
+                    is_newer = segment.ranks[here] >= other.ranks[there]
+                    outranked[earlier].append(there[is_newer])
+                    outranked[later].append(here[~is_newer])
+        self._dead = [rows[0] if len(rows) == 1 else np.unique(np.concatenate(rows)) for rows in outranked]
 
 
 def _kinds(codes: npt.NDArray[np.uint8]) -> list[Kind]:

@@ -64,12 +64,12 @@ def condition_term(condition: Condition) -> int | None:
     """Return the posting list that holds every memory the condition lets pass, or None if there is no such list.
 
     Lists exist for equality of tags, attribution, source and values. Memories that carry ``OVERFLOW`` stay candidates
-    for every condition on a value; see ``is_value_condition``.
+    for every condition that ``may_overflow``.
     """
     if condition.operator != "$eq" or condition.value is None:
         return None
     name = condition.path[0]
-    if is_value_condition(condition):
+    if name == "source" or may_overflow(condition):
         text = _canonical(condition.value, 0)
         return None if text is None else term_hash(VALUE, f"{_path_text(condition.path)}={text}")
     if isinstance(condition.value, str) and (name == "tags" or name in _IDENTITY):
@@ -77,9 +77,9 @@ def condition_term(condition: Condition) -> int | None:
     return None
 
 
-def is_value_condition(condition: Condition) -> bool:
-    """Return True if the condition is on ``source`` or on a value inside ``data`` or ``metadata``."""
-    return condition.path == ("source",) or (condition.path[0] in OBJECT_FIELDS and len(condition.path) > 1)
+def may_overflow(condition: Condition) -> bool:
+    """Return True if the condition is on a value inside ``data`` or ``metadata``, of which not all may be indexed."""
+    return condition.path[0] in OBJECT_FIELDS and len(condition.path) > 1
 
 
 def _value_texts(memory: Memory) -> Iterator[str]:

@@ -79,7 +79,8 @@ class Folder:
 
         Args:
             hints: ids that may have changed, each with its kind if known.
-            known: rows that this snapshot has already are left out.
+            known: rows that this snapshot has already are left out. The log is left alone then, because the snapshot
+                may know a row from nowhere else.
 
         Raises:
             IndexBrokenError: the index must be rebuilt first.
@@ -89,7 +90,7 @@ class Folder:
         manifest = self._heads.load(namespace).manifest
         analyzer = self._analyzers.of(namespace, manifest)
         expired = self._delete_folded_entries(namespace, manifest)
-        fresh = self._fresh_keys(namespace, manifest)
+        fresh = self._fresh_keys(namespace, manifest) if known is None else []
         ids, gone = self._ids_of(namespace, fresh)
         loaded = self._rows.load(namespace, {**(hints or {}), **ids}, analyzer)
         rows = loaded.rows if known is None else [row for row in loaded.rows if not _has_row(known, row)]
@@ -113,6 +114,7 @@ class Folder:
             entries_deleted=expired.entry_count,
             corrupt_keys=loaded.corrupt_keys,
             unreadable_ids=loaded.corrupt_ids,
+            absent_ids=loaded.absent_ids,
         )
 
     def _fresh_keys(self, namespace: Namespace, manifest: Manifest) -> list[str]:

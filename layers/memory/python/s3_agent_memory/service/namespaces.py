@@ -21,16 +21,17 @@ def discover(runtime: Runtime, root: Namespace | None = None) -> Iterator[Namesp
     """
     prefix = names.MEMORY_PREFIX if root is None else namespace_prefix(root)
     start_after = ""
-    last: Namespace | None = None
+    seen: set[Namespace] = set()
     for _ in range(_STEP_COUNT_MAX):
         page = runtime.store.list_page(prefix, start_after=start_after, limit=1)
         if not page.objects:
             return
         key = page.objects[0].key
         namespace, folder = _split(key)
-        if namespace is not None and namespace != last:
+        # The folders of a namespace may lie on both sides of the namespaces below it.
+        if namespace is not None and namespace not in seen:
+            seen.add(namespace)
             yield namespace
-            last = namespace
         start_after = folder + _AFTER_ALL
 
 

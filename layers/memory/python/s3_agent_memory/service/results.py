@@ -109,21 +109,37 @@ class Stats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoldReport:
-    """What a fold did: rows written, log entries folded and deleted, objects it could not read."""
+    """What a fold did.
+
+    Attributes:
+        rows: rows written.
+        entries_folded, entries_deleted: log entries taken in, and old ones deleted.
+        corrupt_keys, unreadable_ids: objects it could not read, and the ids they belong to.
+        absent_ids: ids it was told about that have neither object nor tombstone.
+    """
 
     rows: int = 0
     entries_folded: int = 0
     entries_deleted: int = 0
     corrupt_keys: tuple[str, ...] = ()
     unreadable_ids: tuple[str, ...] = ()
+    absent_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepReport:
-    """What a sweep found: ids whose index rows differed from the objects, and objects it could not read."""
+    """What a sweep found.
+
+    Attributes:
+        checked: objects compared with the index.
+        repaired: ids whose index row differed from the object.
+        vanished: ids whose object was removed by hand, without a tombstone; the index was rebuilt without them.
+        corrupt_keys: objects that cannot be read.
+    """
 
     checked: int
     repaired: int
+    vanished: int = 0
     corrupt_keys: tuple[str, ...] = ()
 
 

@@ -18,11 +18,18 @@ _BATCH_SIZE: Final = 128
 
 @dataclass(frozen=True, slots=True)
 class LoadedRows:
-    """Rows of ids that have an object or a tombstone, the keys that could not be read, and the ids these belong to."""
+    """What was found of some ids.
+
+    Attributes:
+        rows: of ids that have an object or a tombstone.
+        corrupt_keys, corrupt_ids: objects that could not be read, and the ids they belong to.
+        absent_ids: ids that have neither object nor tombstone.
+    """
 
     rows: tuple[Row, ...]
     corrupt_keys: tuple[str, ...]
     corrupt_ids: tuple[str, ...]
+    absent_ids: tuple[str, ...]
 
 
 class RowLoader:
@@ -41,6 +48,7 @@ class RowLoader:
         """
         rows: list[Row] = []
         corrupt: dict[str, str] = {}
+        absent: list[str] = []
         for batch in _batched(ids):
             for memory_id, results in self._read(namespace, batch):
                 try:
@@ -48,9 +56,11 @@ class RowLoader:
                 except CorruptError as error:
                     corrupt[memory_id] = error.key
                     continue
-                if row is not None:
+                if row is None:
+                    absent.append(memory_id)
+                else:
                     rows.append(row)
-        return LoadedRows(tuple(rows), tuple(corrupt.values()), tuple(corrupt))
+        return LoadedRows(tuple(rows), tuple(corrupt.values()), tuple(corrupt), tuple(absent))
 
     def _read(
         self, namespace: Namespace, batch: Mapping[str, Kind | None]

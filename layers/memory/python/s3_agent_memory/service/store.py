@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -349,7 +350,7 @@ class MemoryService:
         place = parse_namespace(namespace)
         return self._with_index(place, lambda: self._services.statistician.stats(place))
 
-    def namespaces(self, prefix: NamespaceLike | None = None) -> list[str]:  # type: ignore[valid-type]  # not our list
+    def namespaces(self, prefix: NamespaceLike | None = None) -> builtins.list[str]:
         """Return the namespaces that hold anything, those at or below ``prefix`` if it is given."""
         root = None if prefix is None else parse_namespace(prefix)
         return [format_namespace(namespace) for namespace in discover(self._runtime, root)]

@@ -4,6 +4,7 @@ Events can be lost and writers can die between object and log entry; the sweep f
 objects themselves. An id that has both an object and a tombstone is always looked at again.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from s3_agent_memory.domain.keys import Namespace, memory_prefix, tombstone_prefix
@@ -16,6 +17,7 @@ from s3_agent_memory.service.folder import Folder
 from s3_agent_memory.service.grace import DELETION_AGE_MS
 from s3_agent_memory.service.index_reader import IndexReader
 from s3_agent_memory.service.listing import truth_pages
+from s3_agent_memory.service.reindexer import Reindexer
 from s3_agent_memory.service.results import SweepReport
 from s3_agent_memory.service.runtime import Runtime
 
@@ -35,12 +37,14 @@ class Sweeper:
         folder: Folder,
         compactor: Compactor,
         collector: Collector,
+        reindexer: Reindexer,
     ) -> None:
         self._runtime = runtime
         self._reader = reader
         self._folder = folder
         self._compactor = compactor
         self._collector = collector
+        self._reindexer = reindexer
 
     def sweep(self, namespace: Namespace) -> SweepReport:
         """Fold the log, repair what differs, merge, and collect garbage.
@@ -51,13 +55,16 @@ class Sweeper:
         self.fold_all(namespace)
         snapshot = self._reader.view(namespace).snapshot
         suspects, checked = self._suspects(namespace, snapshot)
-        repaired, corrupt = self._repair(namespace, snapshot, suspects)
+        repair = self._repair(namespace, snapshot, suspects)
+        if repair.vanished:
+            # A row can only be outranked, and nothing outranks an object that left no trace.
+            self._reindexer.reindex(namespace)
         for _ in range(_MERGE_COUNT_MAX):
             if not self._compactor.compact(namespace):
                 break
         self._collector.empty_trash(namespace)
         self._collector.remove_orphans(namespace)
-        return SweepReport(checked=checked, repaired=repaired, corrupt_keys=corrupt)
+        return replace(repair, checked=checked)
 
     def fold_all(self, namespace: Namespace) -> None:
         """Fold until the log has nothing new, and clean up log entries whose grace is over."""
@@ -101,11 +108,9 @@ class Sweeper:
                 elif int(etags[position]) != etag_hash(item.etag):
                     suspects.setdefault(ids[position], None)
 
-    def _repair(
-        self, namespace: Namespace, snapshot: Snapshot, suspects: dict[str, Kind | None]
-    ) -> tuple[int, tuple[str, ...]]:
-        """Fold the ids whose present row differs from the index; return how many, and the keys that cannot be read."""
-        repaired = 0
+    def _repair(self, namespace: Namespace, snapshot: Snapshot, suspects: dict[str, Kind | None]) -> SweepReport:
+        """Fold the ids whose present row differs from the index."""
+        repaired = vanished = 0
         corrupt: list[str] = []
         items = list(suspects.items())
         for start in range(0, len(items), _HINT_COUNT_MAX):
@@ -113,4 +118,10 @@ class Sweeper:
             report = self._folder.fold(namespace, hints, known=snapshot)
             repaired += report.rows
             corrupt.extend(report.corrupt_keys)
-        return repaired, tuple(corrupt)
+            vanished += sum(_is_live(snapshot, memory_id) for memory_id in report.absent_ids)
+        return SweepReport(checked=0, repaired=repaired, vanished=vanished, corrupt_keys=tuple(corrupt))
+
+
+def _is_live(snapshot: Snapshot, memory_id: str) -> bool:
+    row = snapshot.find(memory_id)
+    return row is not None and not row.is_deleted

@@ -46,7 +46,7 @@ class Change(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """A memory that lies in the store, and its ETag if the write was answered."""
+    """A memory that lies in the store, and its ETag; empty if it has been replaced since."""
 
     memory: Memory
     etag: str
@@ -74,8 +74,9 @@ class MemoryWriter:
                     present = self._truth.memory(memory.namespace, memory.kind, memory.id)
                     if present is None:
                         continue
-                    # The id is random: whatever is there stands on an attempt of ours.
-                    written = _Written(present.memory, present.etag)
+                    # The id is random: whatever is there is an attempt of ours, or stands on one.
+                    is_ours = doubt.is_own(present.body)
+                    written = _Written(present.memory if is_ours else memory_now, present.etag if is_ours else "")
                 self._log_memory(written)
                 return written.memory
         raise AssertionError("unreachable: the attempts end with an error")
@@ -126,7 +127,7 @@ class MemoryWriter:
         with Doubt() as doubt:
             for _ in self._runtime.retrier.attempts("update a memory"):
                 present = self._present(namespace, memory_id, kind)
-                if present.body in doubt.sent:
+                if doubt.is_own(present.body):
                     self._log_memory(_Written(present.memory, present.etag))
                     return present.memory
                 kind = present.memory.kind
@@ -281,7 +282,7 @@ class MemoryWriter:
         present = self._truth.memory(memory.namespace, memory.kind, memory.id)
         if present is None:
             return None
-        if present.body in doubt.sent:
+        if doubt.is_own(present.body):
             return _Written(present.memory, present.etag)
         if is_dead(present, self._truth.tombstone(memory.namespace, memory.id)):
             self._truth.clear_dead(present)

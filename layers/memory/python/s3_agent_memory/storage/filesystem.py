@@ -208,11 +208,12 @@ class FilesystemObjectStore:
         with (
             suppress(OSError, CorruptError),
             _closing(self._open_folder([_TEMPORARY_FOLDER], _TEMPORARY_FOLDER)) as folder,
+            _closing(self._open_folder([_LOCK_FOLDER], _LOCK_FOLDER)) as locks,
             os.scandir(folder) as entries,
         ):
             for entry in islice(entries, _STALE_COUNT_MAX):
                 if entry.stat(follow_symlinks=False).st_mtime_ns < oldest_ns:
-                    os.unlink(entry.name, dir_fd=folder)
+                    _discard_abandoned(folder, entry.name, locks)
 
 
 def _split(key: str) -> list[str]:
@@ -312,6 +313,13 @@ def _temporary_file(folder: int, name: str, body: bytes, *, mtime_ns: int) -> It
 def _discard(folder: int, name: str) -> None:
     with suppress(FileNotFoundError):
         os.unlink(name, dir_fd=folder)
+
+
+def _discard_abandoned(folder: int, name: str, locks: int) -> None:
+    """Remove a temporary file unless somebody holds its lock: its writer is only slow, or two clocks disagree."""
+    with suppress(BlockingIOError), _closing(_open_at(locks, name, os.O_RDWR | os.O_CREAT, name)) as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _discard(folder, name)
 
 
 def _write(folder: int, name: str, body: bytes, *, mtime_ns: int) -> str:

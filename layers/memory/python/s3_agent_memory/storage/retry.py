@@ -83,6 +83,13 @@ class Doubt:
     sent: set[bytes] = field(default_factory=set)
     may_have_effect: bool = False
 
+    def is_own(self, body: bytes) -> bool:
+        """Return True if ``body``, found in the store, is an attempt of this call that landed.
+
+        Equal bytes alone prove nothing: the same memory may have been there before.
+        """
+        return self.may_have_effect and body in self.sent
+
     def __enter__(self) -> Self:
         return self
 

@@ -1,14 +1,30 @@
 """From results to JSON documents, in the shapes that ``wire.answers`` describes."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from typing import Final
 
 from s3_agent_memory.domain.codec import memory_to_json
+from s3_agent_memory.domain.json_values import encode_json
 from s3_agent_memory.domain.keys import Namespace, format_namespace
 from s3_agent_memory.domain.memory import Memory
 from s3_agent_memory.service.results import Hit, ImportReport, MemoryPage, RecallResult, Stats
 
 Document = dict[str, object]
+
+# Lambda refuses an answer of more than 6 MB.
+ANSWER_BYTES_MAX: Final = 5 * 1024 * 1024
+
+
+def encode_answer(document: Document) -> str:
+    """Return a document as the text of an answer."""
+    return encode_json(document).decode()
+
+
+def answer_size_bytes(text: str) -> int:
+    """Return how large a text is as the JSON string in which Lambda hands it over, with its quotes escaped."""
+    return len(json.dumps(text, ensure_ascii=False).encode())
 
 
 def memory_document(memory: Memory) -> Document:
