@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 WORKERS ?= 2
+SEEDS ?= 1500
 ARGS ?=
 
 UV_VERSION := 0.13.9
@@ -13,7 +14,7 @@ FAST_SUITES := $(wildcard $(addprefix tests/,unit contract reference functions e
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check check-static format lint types imports stress bench-bm25 bench-locomo lock clean
+.PHONY: help run test check check-static format lint types imports stress simulate simulate-mutations bench-bm25 bench-locomo lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +48,12 @@ imports: $(STAMP) ## Check the import contracts
 
 stress: $(STAMP) ## Run the suites that kill writers and race many processes
 	$(BIN)/pytest -q tests/stress $(ARGS)
+
+simulate: $(STAMP) ## Run seeded schedules with faults over the simulated bucket (SEEDS=1500)
+	$(BIN)/python -m tests.simulation --seeds $(SEEDS) --workers $(WORKERS) $(ARGS)
+
+simulate-mutations: $(STAMP) ## Show that the simulation catches each deliberate mistake
+	$(BIN)/python -m tests.simulation --workers $(WORKERS) --mutations
 
 bench-bm25: $(STAMP) ## Measure the index against bm25s and a single-file index
 	$(BIN)/python benchmarks/bm25.py $(ARGS)

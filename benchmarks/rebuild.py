@@ -43,9 +43,12 @@ class Rebuild:
 def write_objects(root: Path, count: int) -> int:
     """Write so many memory objects and return their bytes."""
     size_bytes = 0
+    folders: set[Path] = set()
     for memory in tqdm(Corpus().memories(NAMESPACE, count), desc="write objects", total=count, unit=" objects"):
         path = root / memory.key
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.parent not in folders:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            folders.add(path.parent)
         size_bytes += path.write_bytes(encode_memory(memory))
     return size_bytes
 

@@ -124,9 +124,7 @@ def measure_operations(world: World) -> Iterator[Row]:
     yield _checked("recall, warm, eventual", world.count(lambda: recall("eventual")), _warm(lists=0))
     memory = store.remember(NAMESPACE, world.texts.text())
     yield Row("recall after a write", world.count(recall))
-    yield _checked(
-        "remember", world.count(lambda: store.remember(NAMESPACE, world.texts.text())), Bound(puts=2)
-    )
+    yield _checked("remember", world.count(lambda: store.remember(NAMESPACE, world.texts.text())), Bound(puts=2))
     yield Row("get", world.count(lambda: store.get(NAMESPACE, memory.id)))
     yield Row("get, kind known", world.count(lambda: store.get(NAMESPACE, memory.id, kind=memory.kind)))
     yield Row("update", world.count(lambda: store.update(NAMESPACE, memory.id, content=world.texts.text())))

@@ -35,12 +35,12 @@ class Callers:
         events: keys that change notifications were sent for and not consumed yet.
     """
 
-    def __init__(self, world: World, oracle: Oracle) -> None:
+    def __init__(self, world: World, oracle: Oracle, *, id_count: int) -> None:
         self.world = world
         self.oracle = oracle
         self.rng: random.Random = world.rng
         self.events: list[str] = []
-        self.chosen = ["x", "y", "z"][: self.rng.choice([1, 1, 2, 3])]
+        self.chosen = [f"id-{number}" for number in range(id_count)]
         self.created: list[tuple[str, Kind]] = []
         self.resurrect_chance = self.rng.choice([0.3, 0.7, 0.95])
         self.other_kind_chance = self.rng.choice([0.0, 0.1, 0.4])

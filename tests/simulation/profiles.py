@@ -29,6 +29,7 @@ class Profile:
         actor_count_max: calls under way at once.
         turn_count: turns of the scheduler.
         turn_seconds: how far time goes in one turn, one of these.
+        id_count: ids that callers choose among.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Profile:
     actor_count_max: int
     turn_count: int
     turn_seconds: tuple[float, ...]
+    id_count: int
 
 
 def draw(rng: random.Random) -> Profile:
@@ -70,6 +72,7 @@ def _objects(rng: random.Random) -> Profile:
         rng.choice([4, 7, 10]),
         rng.choice([250, 400, 700]),
         (0.01, 0.05, 0.1),
+        rng.choice([1, 1, 2, 3]),
     )
 
 
@@ -77,7 +80,7 @@ def _index(rng: random.Random) -> Profile:
     """Folds, merges and collections overlap all the time, while readers read."""
     weights = {
         "remember": 5,
-        "update": 8,
+        "update": 5,
         "forget": rng.choice([0.3, 1.5]),
         "recall": 6,
         "get": 0.3,
@@ -97,11 +100,12 @@ def _index(rng: random.Random) -> Profile:
             crash=rng.choice([0.001, 0.004]),
             jump=rng.choice([0.02, 0.05]),
             jump_seconds=(1, 5, 30, 70, 70, 100, 200, 4_000),
-            slow_seconds=(0.5, 3, 10, 25, 150, 700),
+            slow_seconds=(0.5, 3, 6, 10, 20, 150, 700),
         ),
         rng.choice([10, 14]),
         rng.choice([700, 1_200]),
         (0.002, 0.01, 0.02),
+        rng.choice([3, 8]),
     )
 
 
@@ -116,7 +120,7 @@ def _sparse(rng: random.Random) -> Profile:
         slow_verbs=frozenset(rng.sample(INDEX_POINTS, 2)),
         slow=0.5,
     )
-    return Profile("sparse", weights, chances, rng.choice([2, 3, 4]), 400, (0.01, 0.1))
+    return Profile("sparse", weights, chances, rng.choice([2, 3, 4]), 400, (0.01, 0.1), 2)
 
 
 def _chances(rng: random.Random, points: tuple[tuple[str, str], ...]) -> Chances:

@@ -10,7 +10,7 @@ US_PER_SECOND = 1_000_000
 class FastClock:
     """A ``Clock`` on which ``speed`` seconds pass in one.
 
-    Both of its times run fast, so that whatever compares two times sees the same as on a slow machine with a true clock.
+    Both of its times run fast, so that whoever compares two times sees the same as on a slow machine with a true clock.
     Waits are waited in full, which on this clock is ``speed`` times as long as asked.
 
     Attributes:

@@ -126,7 +126,7 @@ class Fleet:
         self._victims.clear()
 
     def _hear(self, victim: _Victim) -> bool:
-        """Take in what a victim has said; return True if there was something, and raise EOFError behind its last word."""
+        """Take in what a victim has said; True if there was something, EOFError if it will never say more."""
         count_before = self.message_count
         while victim.pipe.poll():
             self._take(victim.orders.name, victim.pipe.recv())

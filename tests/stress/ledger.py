@@ -68,10 +68,8 @@ class Ledger:
         for intent in self.pending.values():
             self.unacknowledged_count += 1
             self.doubtful_markers |= {intent.marker} - {""}
-            for memory_id, content in intent.changes.items():
-                self.unlogged.add(memory_id)
-                if present.get(memory_id) == content:
-                    self._change({memory_id: content})
+            self.unlogged |= set(intent.changes)
+            self._change({key: content for key, content in intent.changes.items() if present.get(key) == content})
         self.pending.clear()
 
     def start_round(self) -> None:

@@ -34,19 +34,18 @@ class Client:
         self._connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=TIMEOUT_SECONDS)
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
-    def send(self, method: str, path: str, body: Mapping[str, object] | None = None, **query: str) -> str:
+    def send(self, method: str, path: str, body: Mapping[str, object] | None = None) -> str:
         """Return the body of the answer.
 
         Raises:
             RefusedError: the answer is no success.
             OSError, http.client.HTTPException: there was no whole answer.
         """
-        target = f"{path}?{urlencode(query)}" if query else path
-        self._connection.request(method, target, None if body is None else json.dumps(body), self._headers)
+        self._connection.request(method, path, None if body is None else json.dumps(body), self._headers)
         response = self._connection.getresponse()
         text = response.read().decode()
         if response.status >= 300:
-            raise RefusedError(f"{method} {target}: {response.status} {text}")
+            raise RefusedError(f"{method} {path}: {response.status} {text}")
         return text
 
     def remember(self, content: str) -> str:
@@ -73,13 +72,13 @@ class Client:
     def list_all(self) -> list[str]:
         """Return the ids of a list, page by page to its end."""
         found: list[str] = []
-        cursor: dict[str, str] = {}
+        query: dict[str, object] = {"limit": PAGE_SIZE}
         while True:
-            page = json.loads(self.send("GET", "/v1/memories", limit=str(PAGE_SIZE), **cursor))
+            page = json.loads(self.send("GET", f"/v1/memories?{urlencode(query)}"))
             found += [memory["id"] for memory in page["memories"]]
             if page["next_cursor"] is None:
                 return found
-            cursor = {"cursor": page["next_cursor"]}
+            query["cursor"] = page["next_cursor"]
 
     def export(self) -> dict[str, str]:
         """Return content by id of everything that is stored."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing import get_context
 from random import Random
 from threading import Barrier
@@ -120,13 +121,12 @@ class Writer:
 
     def run(self) -> Journal:
         """Do everything; an error ends one step, not the run."""
-        steps: list[Callable[[], None]] = []
-        for turn in range(self._plan.remember_count):
-            steps.append(lambda turn=turn: self._live(turn))  # type: ignore[misc]
-        for turn in range(self._plan.update_count):
-            steps.append(lambda turn=turn: self._update(turn))  # type: ignore[misc]
-        steps += [lambda memory_id=memory_id: self._doom(memory_id) for memory_id in doomed_ids()]  # type: ignore[misc]
-        steps += [lambda memory_id=memory_id: self._choose(memory_id) for memory_id in chosen_ids()]  # type: ignore[misc]
+        steps: list[Callable[[], None]] = [
+            *(partial(self._live, turn) for turn in range(self._plan.remember_count)),
+            *(partial(self._update, turn) for turn in range(self._plan.update_count)),
+            *(partial(self._doom, memory_id) for memory_id in doomed_ids()),
+            *(partial(self._choose, memory_id) for memory_id in chosen_ids()),
+        ]
         self._random.shuffle(steps)
         for step in steps:
             try:

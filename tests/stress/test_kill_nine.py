@@ -3,7 +3,7 @@
 Between two rounds hours or days pass on the clock of all processes, so that clean-up and collection really happen.
 """
 
-from pathlib import Path
+import sys
 
 import pytest
 
@@ -32,9 +32,9 @@ def test_there_was_something_to_lose(scene: Scene, capsys: pytest.CaptureFixture
     told = scene.fleet.events
     with capsys.disabled():
         figures = ", ".join(f"{count} {what}" for what, count in sorted(told.items()))
-        print(
+        sys.stdout.write(
             f"\n{scene.fleet.kill_count} kills, {scene.ledger.acknowledged_count} acknowledged changes, "
-            f"{scene.ledger.unacknowledged_count} cut short, {len(scene.ledger.live)} memories left; {figures}"
+            f"{scene.ledger.unacknowledged_count} cut short, {len(scene.ledger.live)} memories left; {figures}\n"
         )
     assert scene.fleet.kill_count >= KILL_COUNT
     assert [what for what in WORK if not told[what]] == [], f"seed {SEED}: {told}"

@@ -98,37 +98,40 @@ class _Voice:
 
 def write(orders: Orders, pipe: Connection) -> None:
     """Remember, update, forget, import and resurrect memories until killed."""
-    _work(orders, pipe, lambda parts, voice: _Writer(orders, parts, voice).step)
+    parts, voice = _open(orders, pipe)
+    _repeat(_Writer(orders, parts, voice).step, orders, voice)
 
 
 def index(orders: Orders, pipe: Connection) -> None:
     """Fold the log again and again until killed, as the function does for events."""
-    key = TruthKey(parse_namespace(NAMESPACE), None, orders.shared_id)
+    parts, voice = _open(orders, pipe)
+    change = TruthKey(parse_namespace(NAMESPACE), None, orders.shared_id)
 
-    def step_of(parts: Parts, voice: _Voice) -> Callable[[], None]:
-        def step() -> None:
-            failed = parts.indexer.run([key]).failed
-            assert not failed, failed
+    def step() -> None:
+        failed = parts.indexer.run([change]).failed
+        assert not failed, failed
 
-        return step
-
-    _work(orders, pipe, step_of)
+    _repeat(step, orders, voice)
 
 
 def sweep(orders: Orders, pipe: Connection) -> None:
     """Sweep (fold, compare, merge and collect) again and again until killed."""
-    # Not through the store, which would rebuild a broken index without a word.
-    _work(orders, pipe, lambda parts, voice: lambda: _ignore(parts.services.sweeper.sweep(parse_namespace(NAMESPACE))))
+    parts, voice = _open(orders, pipe)
+
+    def step() -> None:
+        # Not through the store, which would rebuild a broken index without a word.
+        parts.services.sweeper.sweep(parse_namespace(NAMESPACE))
+
+    _repeat(step, orders, voice)
 
 
-def _ignore(_: object) -> None:
-    """Have no use for a result."""
-
-
-def _work(orders: Orders, pipe: Connection, step_of: Callable[[Parts, _Voice], Callable[[], None]]) -> None:
+def _open(orders: Orders, pipe: Connection) -> tuple[Parts, _Voice]:
     parts, store = open_parts(orders.root, orders.clock)
-    voice = _Voice(pipe, store)
-    step, random = step_of(parts, voice), Random(orders.name)
+    return parts, _Voice(pipe, store)
+
+
+def _repeat(step: Callable[[], None], orders: Orders, voice: _Voice) -> None:
+    random = Random(orders.name)
     try:
         while True:
             step()

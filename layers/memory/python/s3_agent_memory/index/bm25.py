@@ -51,7 +51,8 @@ def score(snapshot: Snapshot, terms: Sequence[int], *, k1: float, b: float) -> S
         return Scores(np.zeros(0, np.int64), np.zeros(0))
     document_frequencies = np.bincount(postings.terms[postings.tfs > 0], minlength=len(hashes))
     weights = inverse_document_frequency(document_frequencies, snapshot.live_count)
-    weights *= [counts[term] for term in hashes.tolist()]
+    if len(counts) < len(terms):
+        weights *= [counts[term] for term in hashes.tolist()]
     average_length = max(1, snapshot.length_total) / max(1, snapshot.live_count)
     parts = saturation(postings.tfs, snapshot.lengths[postings.docs], average_length=average_length, k1=k1, b=b)
     parts *= weights.astype(np.float32)[postings.terms]
@@ -120,5 +121,7 @@ def _sum_by_document(docs: npt.NDArray[np.int64], parts: npt.NDArray[np.float32]
     np.not_equal(sorted_docs[1:], sorted_docs[:-1], out=is_first[1:])
     starts = np.flatnonzero(is_first)
     values = np.add.reduceat(packed.astype(np.uint32).view(np.float32).astype(np.float64), starts)
-    scores = Scores(sorted_docs[starts].view(np.int64), values)
-    return scores if values.all() else Scores(scores.docs[values > 0], values[values > 0])
+    if not values.all():
+        is_live = values > 0
+        starts, values = starts[is_live], values[is_live]
+    return Scores(sorted_docs[starts].view(np.int64), values)

@@ -1,0 +1,25 @@
+"""A small part of the simulation, for every run of the tests; ``make simulate`` runs as many seeds as you like."""
+
+import pytest
+
+from tests.simulation.__main__ import catch
+from tests.simulation.simulation import run_seed
+
+SEED_COUNT = 60
+
+
+@pytest.mark.parametrize("seed", range(SEED_COUNT))
+def test_every_promise_holds_under_faults(seed: int) -> None:
+    violation = run_seed(seed).violation
+    assert violation is None, f"replay: python -m tests.simulation --seed {seed} --trace"
+
+
+def test_one_seed_is_one_schedule() -> None:
+    first, second = run_seed(7, is_traced=True), run_seed(7, is_traced=True)
+    assert first.trace == second.trace
+
+
+@pytest.mark.parametrize("name", ["blind_put_of_head", "trust_the_index", "tombstone_after_delete"])
+def test_the_simulation_catches_a_mistake(name: str) -> None:
+    _, _, violation = catch(name)
+    assert violation is not None, f"the mutation {name} was not caught"
