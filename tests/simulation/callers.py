@@ -35,13 +35,14 @@ class Callers:
         events: keys that change notifications were sent for and not consumed yet.
     """
 
-    def __init__(self, world: World, oracle: Oracle, *, id_count: int) -> None:
+    def __init__(self, world: World, oracle: Oracle, *, id_count: int, create_count_max: int) -> None:
         self.world = world
         self.oracle = oracle
         self.rng: random.Random = world.rng
         self.events: list[str] = []
         self.chosen = [f"id-{number}" for number in range(id_count)]
         self.created: list[tuple[str, Kind]] = []
+        self.create_count_max = create_count_max
         self.resurrect_chance = self.rng.choice([0.3, 0.7, 0.95])
         self.other_kind_chance = self.rng.choice([0.0, 0.1, 0.4])
         self.ttl_chance = self.rng.choice([0.0, 0.0, 0.2])
@@ -90,7 +91,7 @@ class Callers:
         return self.rng.choice([30.0, 300.0, 5_000.0]) if self.rng.random() < self.ttl_chance else None
 
     def create(self, parts: Parts) -> Op:
-        if len(self.created) >= 2:
+        if len(self.created) >= self.create_count_max:
             return self.recall(parts)
         op = self.oracle.begin("create", None)
         kind, ttl = self.rng.choice([Kind.SEMANTIC, Kind.EPISODIC]), self._ttl()

@@ -30,6 +30,7 @@ class Profile:
         turn_count: turns of the scheduler.
         turn_seconds: how far time goes in one turn, one of these.
         id_count: ids that callers choose among.
+        create_count_max: how many more the product makes.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Profile:
     turn_count: int
     turn_seconds: tuple[float, ...]
     id_count: int
+    create_count_max: int
 
 
 def draw(rng: random.Random) -> Profile:
@@ -73,16 +75,18 @@ def _objects(rng: random.Random) -> Profile:
         rng.choice([250, 400, 700]),
         (0.01, 0.05, 0.1),
         rng.choice([1, 1, 2, 3]),
+        2,
     )
 
 
 def _index(rng: random.Random) -> Profile:
     """Folds, merges and collections overlap all the time, while readers read."""
     weights = {
-        "remember": 5,
+        "create": 3,
+        "remember": 3,
         "update": 5,
         "forget": rng.choice([0.3, 1.5]),
-        "recall": 6,
+        "recall": 5,
         "get": 0.3,
         "index": rng.choice([4, 8]),
         "compact": rng.choice([2, 4]),
@@ -95,6 +99,7 @@ def _index(rng: random.Random) -> Profile:
         weights,
         replace(
             _chances(rng, INDEX_POINTS),
+            slow_verbs=frozenset(rng.choice([rng.sample(INDEX_POINTS, rng.choice([0, 1, 3])), [("list", "log")]])),
             stall=rng.choice([0.003, 0.01]),
             stall_seconds=(1, 10, 25, 70, 300, 800, 5_000),
             crash=rng.choice([0.001, 0.004]),
@@ -105,13 +110,14 @@ def _index(rng: random.Random) -> Profile:
         rng.choice([10, 14]),
         rng.choice([700, 1_200]),
         (0.002, 0.01, 0.02),
-        rng.choice([3, 8]),
+        2,
+        6,
     )
 
 
 def _sparse(rng: random.Random) -> Profile:
     """A laptop that sleeps: few calls, long pauses in the middle of them."""
-    weights = {"remember": 2, "forget": 1, "recall": 1, "index": 4, "compact": 2, "collect": 3, "sweep": 0.5}
+    weights = {"create": 1, "remember": 2, "forget": 1, "recall": 1, "index": 4, "compact": 2, "collect": 3, "sweep": 0.5}
     chances = Chances(
         fault=rng.choice([0.003, 0.02]),
         stall=rng.choice([0.05, 0.15]),
@@ -120,7 +126,7 @@ def _sparse(rng: random.Random) -> Profile:
         slow_verbs=frozenset(rng.sample(INDEX_POINTS, 2)),
         slow=0.5,
     )
-    return Profile("sparse", weights, chances, rng.choice([2, 3, 4]), 400, (0.01, 0.1), 2)
+    return Profile("sparse", weights, chances, rng.choice([2, 3, 4]), 400, (0.01, 0.1), 2, 4)
 
 
 def _chances(rng: random.Random, points: tuple[tuple[str, str], ...]) -> Chances:

@@ -61,7 +61,12 @@ class Simulation:
         self.profile = profiles.draw(self.rng)
         self.world.chances = self.profile.chances
         self.world.turn_seconds = self.profile.turn_seconds
-        self.callers = Callers(self.world, self.oracle, id_count=self.profile.id_count)
+        self.callers = Callers(
+            self.world,
+            self.oracle,
+            id_count=self.profile.id_count,
+            create_count_max=self.profile.create_count_max,
+        )
         self.instances = [self._instance() for _ in range(self.rng.choice([1, 2, 3]))]
         self.fan_out = self.rng.choice([2, 3, 8])
 
