@@ -149,6 +149,28 @@ def _indexer_ignores_tombstones() -> list[Any]:
     return [_set(row_loader, "is_dead", lambda *_: False)]
 
 
+def _repair_takes_in_the_log() -> list[Any]:
+    original = Folder.fold
+
+    def fold(self: Any, namespace: Any, hints: Any = None, *, known: Any = None) -> Any:
+        load = self._rows.load
+
+        def load_unknown(*arguments: Any) -> Any:
+            loaded = load(*arguments)
+            return replace(loaded, rows=tuple(row for row in loaded.rows if not folder._has_row(known, row)))
+
+        if known is None:
+            return original(self, namespace, hints)
+        rows = self._rows
+        self._rows = SimpleNamespace(load=load_unknown)
+        try:
+            return original(self, namespace, hints)
+        finally:
+            self._rows = rows
+
+    return [_set(Folder, "fold", fold)]
+
+
 def _sweep_trusts_events() -> list[Any]:
     return [_set(sweeper.Sweeper, "_suspects", lambda *_: ({}, 0))]
 
@@ -336,6 +358,9 @@ MUTATIONS: dict[str, Mutation] = {
     "drop_deletion_rows_early": Mutation("merges drop deletion rows at once", _drop_deletions_early, 1_500),
     "indexer_ignores_tombstones": Mutation("a fold indexes dead objects as live", _indexer_ignores_tombstones),
     "sweep_trusts_events": Mutation("the sweep compares nothing", _sweep_trusts_events),
+    "repair_takes_in_the_log": Mutation(
+        "a sweep's repair folds log entries but leaves out rows it knows from the log", _repair_takes_in_the_log
+    ),
     "write_timeout_is_success": Mutation("a write without an answer counts as done", _write_timeout_is_success),
     "conflict_409_means_exists": Mutation("409 on a create counts as 'in use'", _conflict_409_means_exists),
     "forget_without_if_match": Mutation("forget deletes whatever is there", _blind_delete, 1_500),

@@ -91,7 +91,7 @@ def _index(rng: random.Random) -> Profile:
         "index": rng.choice([4, 8]),
         "compact": rng.choice([2, 4]),
         "collect": rng.choice([1, 3]),
-        "sweep": 0.3,
+        "sweep": 1,
         "reindex": rng.choice([0, 0.2]),
     }
     return Profile(
@@ -103,8 +103,8 @@ def _index(rng: random.Random) -> Profile:
             stall=rng.choice([0.003, 0.01]),
             stall_seconds=(1, 10, 25, 70, 300, 800, 5_000),
             crash=rng.choice([0.001, 0.004]),
-            jump=rng.choice([0.02, 0.05]),
-            jump_seconds=(1, 5, 30, 70, 70, 100, 200, 4_000),
+            jump=rng.choice([0.004, 0.012]),
+            jump_seconds=(30, 70, 70, 100, 200, 4_000),
             slow_seconds=(0.5, 3, 6, 10, 20, 150, 700),
         ),
         rng.choice([10, 14]),
@@ -117,7 +117,16 @@ def _index(rng: random.Random) -> Profile:
 
 def _sparse(rng: random.Random) -> Profile:
     """A laptop that sleeps: few calls, long pauses in the middle of them."""
-    weights = {"create": 1, "remember": 2, "forget": 1, "recall": 1, "index": 4, "compact": 2, "collect": 3, "sweep": 0.5}
+    weights = {
+        "create": 1,
+        "remember": 2,
+        "forget": 1,
+        "recall": 1,
+        "index": 4,
+        "compact": 2,
+        "collect": 3,
+        "sweep": 0.5,
+    }
     chances = Chances(
         fault=rng.choice([0.003, 0.02]),
         stall=rng.choice([0.05, 0.15]),

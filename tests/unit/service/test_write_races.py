@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from s3_agent_memory.bootstrap import MemoryStore
-from s3_agent_memory.errors import AgentMemoryError, ConflictError, NotFoundError
+from s3_agent_memory.errors import AgentMemoryError, ConflictError, ForgottenError, NotFoundError
 from tests.unit.service.scenarios import (
     FORGET,
     ID,
@@ -80,7 +80,7 @@ def races(scenario: Scenario, rival: Write) -> Iterator[Race]:
         if not world.store.is_used_up:
             return
         seen = world.seen()
-        assert seen.agrees, f"request {place}: {seen}"
+        assert seen.is_exact, f"request {place}: {seen}"
         yield Race(place, error, rival_answer.error, seen, version_of(world))
 
 
@@ -102,6 +102,16 @@ def rival_resurrect(memories: MemoryStore) -> None:
 
 def rival_remember_other_kind(memories: MemoryStore) -> None:
     memories.remember(NAMESPACE, "rival", id=ID, kind="episodic")
+
+
+def rival_remember_and_forget(memories: MemoryStore) -> None:
+    rival_remember(memories)
+    rival_forget(memories)
+
+
+def rival_resurrect_and_forget(memories: MemoryStore) -> None:
+    rival_resurrect(memories)
+    rival_forget(memories)
 
 
 def rival_forget_and_resurrect(memories: MemoryStore) -> None:
@@ -177,6 +187,20 @@ def test_a_forget_during_a_remember_is_final() -> None:
     for race in races(REMEMBER_AS, rival_forget):
         was_there = race.rival_error is None
         assert race.seen.truth == (() if was_there else ("new",)), race
+
+
+def test_an_id_that_was_used_and_forgotten_meanwhile_is_refused() -> None:
+    for race in races(REMEMBER_AS, rival_remember_and_forget):
+        if race.rival_error is None:
+            assert (type(race.error), race.seen.truth) == (ForgottenError, ()), race
+        else:
+            assert (race.error, race.seen.truth) == (None, ("new",)), race
+
+
+@pytest.mark.parametrize("scenario", [RESURRECT, RESURRECT_EXPIRED], ids=str)
+def test_a_resurrection_goes_past_a_forget_that_came_meanwhile(scenario: Scenario) -> None:
+    for race in races(scenario, rival_resurrect_and_forget):
+        assert (race.error, race.seen.truth) == (None, ("new",)), race
 
 
 @pytest.mark.parametrize("scenario", [RESURRECT, RESURRECT_EXPIRED], ids=str)

@@ -26,16 +26,22 @@ PLACE = Namespace(("users", "alice"))
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The contents in a namespace: as the objects say, as a list says, and as a recall says."""
+    """The contents in a namespace: as the objects say, as a list says, and as a recall says; and how many there are."""
 
     truth: tuple[str, ...]
     listed: tuple[str, ...]
     recalled: tuple[str, ...]
+    count: int
 
     @property
     def agrees(self) -> bool:
-        """True if all three say the same."""
+        """True if readers get what is true."""
         return self.truth == self.listed == self.recalled
+
+    @property
+    def is_exact(self) -> bool:
+        """True if the index holds no more than what is true either; readers drop a row whose object is gone."""
+        return self.agrees and self.count == len(self.truth)
 
 
 class World:
@@ -95,7 +101,9 @@ class World:
         exported = [json.loads(line)["content"] for line in memories.export(namespace)]
         listed = [memory.content for memory in memories.list(namespace, limit=100).memories]
         recalled = [hit.memory.content for hit in memories.recall(namespace, "", limit=100)]
-        return Seen(tuple(sorted(exported)), tuple(sorted(listed)), tuple(sorted(recalled)))
+        stats = memories.stats(namespace)
+        count = stats.memories - stats.expired
+        return Seen(tuple(sorted(exported)), tuple(sorted(listed)), tuple(sorted(recalled)), count)
 
     # --- the steps of an indexer, one by one ------------------------------------------------------------------------
 

@@ -258,7 +258,7 @@ class Parts:
             exporter=Exporter(runtime, truth),
             importer=Importer(runtime, writer, housekeeper, worker_count=_worker_count(settings)),
         )
-        self.compactor, self.collector = compactor, collector
+        self.folder, self.compactor, self.collector = folder, compactor, collector
         self.indexer = Indexer(folder=folder, compactor=compactor, collector=collector, reindexer=reindexer)
         self.memories = MemoryStore(runtime, self.services)
         self.pruning = Round(

@@ -274,6 +274,11 @@ class MemoryWriter:
         tombstone = self._truth.tombstone(memory.namespace, memory.id)
         _refuse_other_kind(memory, tombstone)
         if tombstone is not None and not resurrect:
+            present = self._truth.memory(memory.namespace, memory.kind, memory.id)
+            is_in_use = present is not None and not is_dead(present, tombstone)
+            if present is not None and is_in_use and not present.memory.is_expired(self._runtime.clock.now_us()):
+                # Forgotten once, and resurrected since.
+                raise ConflictError(f"the id {memory.id} is in use")
             raise ForgottenError(f"the id {memory.id} was forgotten")
         return tombstone
 
