@@ -16,7 +16,8 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 
-from tests.simulation.mutations import MUTATIONS, applied
+from tests.simulation.batches import catch, run_chunk
+from tests.simulation.mutations import MUTATIONS
 from tests.simulation.simulation import Result, run_seed
 
 CHUNK_SIZE = 25
@@ -60,7 +61,7 @@ def run_many(first: int, count: int, workers: int) -> int:
     failures: list[Result] = []
     done = 0
     with ProcessPoolExecutor(workers) as pool:
-        for results in pool.map(_run_chunk, _chunks(first, count)):
+        for results in pool.map(run_chunk, _chunks(first, count)):
             for result in results:
                 done += 1
                 counts.update(result.counts)
@@ -84,11 +85,6 @@ def _chunks(first: int, count: int) -> Iterator[range]:
         yield range(start, min(start + CHUNK_SIZE, first + count))
 
 
-def _run_chunk(seeds: range) -> list[Result]:
-    logging.disable(logging.CRITICAL)
-    return [run_seed(seed) for seed in seeds]
-
-
 def _show_progress(done: int, count: int) -> None:
     if sys.stderr.isatty():
         print(f"\r{done}/{count}", end="" if done < count else "\n", file=sys.stderr, flush=True)
@@ -101,26 +97,14 @@ def run_mutations(names: list[str], workers: int) -> int:
         print(f"unknown mutation {unknown[0]}; known are: " + ", ".join(MUTATIONS))
         return 2
     missed = 0
-    with ProcessPoolExecutor(workers) as pool:
+    # A process of its own for each: a mutation that leaks must not be credited to the next.
+    with ProcessPoolExecutor(workers, max_tasks_per_child=1) as pool:
         for name, (seeds, seconds, violation) in zip(names, pool.map(catch, names), strict=True):
             verdict = f"caught in {seeds:5d} seeds" if violation else f"NOT CAUGHT in {seeds} seeds"
             print(f"{name:30s} {verdict} {seconds:6.1f} s  {violation or ''}"[:170], flush=True)
             missed += not violation
     print(f"{len(names) - missed} of {len(names)} mutations caught")
     return 1 if missed else 0
-
-
-def catch(name: str) -> tuple[int, float, str | None]:
-    """Run seeds with a mutation until one fails; return how many, the seconds, and what was noticed."""
-    logging.disable(logging.CRITICAL)
-    started = time.monotonic()
-    limit = MUTATIONS[name].seed_count_max
-    for seed in range(limit):
-        with applied(name):
-            result = run_seed(seed)
-        if result.violation:
-            return seed + 1, time.monotonic() - started, result.violation
-    return limit, time.monotonic() - started, None
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.simulation.__main__ import catch
+from tests.simulation.batches import catch
 from tests.simulation.simulation import run_seed
 
 SEED_COUNT = 60

@@ -33,7 +33,7 @@ class Collector:
         due = self._due(manifest)
         if not due:
             return 0
-        self._runtime.store.delete_many([segment_key(namespace, segment_id) for segment_id in due])
+        self._runtime.store.delete_many([segment_key(namespace, segment_id) for segment_id in sorted(due)])
         self._cache.drop_segments(namespace, due)
         self._heads.commit(namespace, lambda fresh: stamp_folds(drop_trash(fresh, due), self._runtime.now_ms()))
         return len(due)

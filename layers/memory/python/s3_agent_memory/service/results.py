@@ -15,7 +15,7 @@ def no_progress(_done: int, _total: int | None) -> None:
 
 
 class Consistency(StrEnum):
-    """``strong`` sees every acknowledged write; ``eventual`` saves one LIST and may miss those not folded yet."""
+    """``strong`` sees every acknowledged change; ``eventual`` saves one LIST and may miss those not folded yet."""
 
     STRONG = "strong"
     EVENTUAL = "eventual"

@@ -266,12 +266,30 @@ def _client(
     )
     client = session.client("s3", endpoint_url=endpoint_url, region_name=region, config=config)
     client.meta.events.register_last("before-call.s3", _send_body_at_once)
+    client.meta.events.register_last("before-parse.s3", _distrust_half_an_answer)
     return client
 
 
 def _send_body_at_once(params: dict[str, Any], **_: object) -> None:
     """Drop ``Expect: 100-continue``: the bodies are small, and waiting for a go-ahead costs a round trip each."""
     params["headers"].pop("Expect", None)
+
+
+def _distrust_half_an_answer(operation_model: Any, response_dict: dict[str, Any], **_: object) -> None:
+    """Take a success whose head was cut for a failure; the HTTP client takes it for a whole answer, often without body.
+
+    As a failure of the server it makes a read come again and leaves a write in doubt.
+    """
+    headers, status = response_dict["headers"], response_dict["status_code"]
+    has_length = "content-length" in headers or "transfer-encoding" in headers
+    has_etag = headers.get("etag", "").endswith('"')
+    is_whole = {
+        "GetObject": has_length and has_etag,
+        "ListObjectsV2": bool(response_dict["body"]),
+        "PutObject": has_etag,
+    }
+    if status == 200 and not is_whole.get(operation_model.name, True):
+        response_dict.update(status_code=500, body=b"")
 
 
 def _read_body(stream: "StreamingBody", size_max: int) -> bytes:
