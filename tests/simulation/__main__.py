@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 
 from tests.simulation.batches import catch, run_chunk
-from tests.simulation.mutations import MUTATIONS
+from tests.simulation.mutations import MUTATIONS, SCRIPTED
 from tests.simulation.simulation import Result, run_seed
 
 CHUNK_SIZE = 25
@@ -39,7 +39,7 @@ def main() -> int:
     arguments = parser.parse_args()
     logging.disable(logging.CRITICAL)
     if arguments.mutations is not None:
-        return run_mutations(arguments.mutations or list(MUTATIONS), arguments.workers)
+        return run_mutations(arguments.mutations or _drawn_by_dice(), arguments.workers)
     if arguments.seed is not None:
         return run_one(arguments.seed, is_traced=arguments.trace)
     return run_many(arguments.first, arguments.seeds, arguments.workers)
@@ -88,6 +88,10 @@ def _chunks(first: int, count: int) -> Iterator[range]:
 def _show_progress(done: int, count: int) -> None:
     if sys.stderr.isatty():
         print(f"\r{done}/{count}", end="" if done < count else "\n", file=sys.stderr, flush=True)
+
+
+def _drawn_by_dice() -> list[str]:
+    return [name for name, mutation in MUTATIONS.items() if mutation.seed_count_max != SCRIPTED]
 
 
 def run_mutations(names: list[str], workers: int) -> int:

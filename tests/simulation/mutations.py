@@ -46,6 +46,8 @@ from s3_agent_memory.service.writer import MemoryWriter
 from s3_agent_memory.storage.retry import Doubt
 
 _FOREVER_MS = 10**15
+# Too rare for dice: played by hand in ``test_scripted``.
+SCRIPTED = 0
 
 
 @dataclass(frozen=True)
@@ -372,7 +374,12 @@ MUTATIONS: dict[str, Mutation] = {
     "orphans_removed_at_once": Mutation(
         "uploads nobody names yet are deleted", lambda: [_set(collector, "ORPHAN_AGE_MS", -_FOREVER_MS)]
     ),
-    "no_fence_before_orphans": Mutation("orphans are deleted without swapping the manifest first", _no_fence, 1_500),
+    "no_fence_before_orphans": Mutation("orphans are deleted without swapping the manifest first", _no_fence, SCRIPTED),
+    "swaps_doubted_for_ever": Mutation(
+        "a swap without an answer is repeated however late",
+        lambda: [_set(head, "SWAP_DOUBT_MAX_MS", _FOREVER_MS)],
+        SCRIPTED,
+    ),
     "old_uploads_committed": Mutation(
         "a fold commits however old what it read is",
         lambda: [_set(folder, "UPLOAD_AGE_MAX_MS", _FOREVER_MS), _set(compactor, "UPLOAD_AGE_MAX_MS", _FOREVER_MS)],

@@ -94,6 +94,14 @@ def _index(rng: random.Random) -> Profile:
         "sweep": 1,
         "reindex": rng.choice([0, 0.2]),
     }
+    # In calm time readers meet many folds; when time jumps, graces end in the middle of things.
+    jump, jump_seconds = rng.choice(
+        [
+            (0.004, (30, 70, 70, 100, 200, 4_000)),
+            (0.012, (30, 70, 70, 100, 200, 4_000)),
+            (0.04, (1, 5, 30, 70, 70, 100, 200, 4_000)),
+        ]
+    )
     return Profile(
         "index",
         weights,
@@ -103,8 +111,8 @@ def _index(rng: random.Random) -> Profile:
             stall=rng.choice([0.003, 0.01]),
             stall_seconds=(1, 10, 25, 70, 300, 800, 5_000),
             crash=rng.choice([0.001, 0.004]),
-            jump=rng.choice([0.004, 0.012]),
-            jump_seconds=(30, 70, 70, 100, 200, 4_000),
+            jump=jump,
+            jump_seconds=jump_seconds,
             slow_seconds=(0.5, 3, 6, 10, 20, 150, 700),
         ),
         rng.choice([10, 14]),

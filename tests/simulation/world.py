@@ -105,6 +105,7 @@ class World:
     actors: list[Actor] = field(default_factory=list)
     late: list[Late] = field(default_factory=list)
     has_faults: bool = True
+    lose_next_answer: bool = False
     chances: Chances = field(default_factory=Chances)
     turn_seconds: tuple[float, ...] = (0.01, 0.05, 0.1)
     counts: Counter[str] = field(default_factory=Counter)
@@ -160,29 +161,42 @@ class World:
 
     def _answer(self, actor: Actor, request: Request) -> tuple[object, Exception | None]:
         """Decide how a request ends, and let it take effect if it does."""
-        roll = self.rng.random() if self.has_faults else 1.0
+        if self.lose_next_answer:
+            self.lose_next_answer = False
+            self._take_effect(actor, request)
+            return None, _no_answer(request)
+        if not self.has_faults:
+            return self._take_effect(actor, request)
+        roll = self.rng.random()
         # The SDK repeats reads by itself, so that far fewer of them fail.
         p = self.chances.fault if request.is_write else self.chances.fault / READ_RETRY_FACTOR
-        if roll < p:
-            self.counts["lost requests"] += 1
+        fault = self._fault(actor, request, roll / p)
+        if fault is not None:
+            return None, fault
+        result, error = self._take_effect(actor, request)
+        if roll > 1 - p and error is None:
+            self.counts["lost answers"] += 1
             return None, _no_answer(request)
-        if roll < 2 * p and request.is_write:
+        return result, error
+
+    def _fault(self, actor: Actor, request: Request, roll: float) -> Exception | None:
+        """Return how a request fails before it has an effect, for rolls from 0 to 4; None if it does not."""
+        if roll < 1:
+            self.counts["lost requests"] += 1
+            return _no_answer(request)
+        if roll < 2 and request.is_write:
             self.counts["late requests"] += 1
             due = self.now_us + int(self.rng.uniform(0, LATE_S) * SECOND_US)
             self.late.append(Late(due, request, actor))
             actor.on_pending(1)
-            return None, _no_answer(request)
-        if roll < 3 * p and request.is_conditional:
+            return _no_answer(request)
+        if roll < 3 and request.is_conditional:
             self.counts["409 answers"] += 1
-            return None, PreconditionFailedError("409")
-        if roll < 4 * p:
+            return PreconditionFailedError("409")
+        if roll < 4:
             self.counts["503 answers"] += 1
-            return None, ThrottledError("503")
-        result, error = self._take_effect(actor, request)
-        if roll > 1 - p and self.has_faults and error is None:
-            self.counts["lost answers"] += 1
-            return None, _no_answer(request)
-        return result, error
+            return ThrottledError("503")
+        return None
 
     def _take_effect(self, actor: Actor, request: Request) -> tuple[object, Exception | None]:
         try:

@@ -19,7 +19,7 @@ def test_replaced_segments_outlive_a_function() -> None:
 
 
 def test_a_swap_is_in_doubt_for_less_than_its_files_live() -> None:
-    assert 2 * grace.SWAP_DOUBT_MAX_MS <= min(grace.TRASH_GRACE_MS, grace.TRASH_CROWDED_GRACE_MS)
+    assert min(grace.TRASH_GRACE_MS, grace.TRASH_CROWDED_GRACE_MS) >= 2 * grace.SWAP_DOUBT_MAX_MS
 
 
 def test_a_committer_gives_up_long_before_its_upload_is_collected() -> None:

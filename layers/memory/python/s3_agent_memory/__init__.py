@@ -4,6 +4,7 @@ Public names are loaded when they are first used, so that importing one part doe
 """
 
 from importlib import import_module
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,7 +14,9 @@ if TYPE_CHECKING:
     from s3_agent_memory.domain.memory import Attribution, Memory
     from s3_agent_memory.domain.ranking import Ranking
     from s3_agent_memory.errors import (
+        AccessDeniedError,
         AgentMemoryError,
+        AuthenticationError,
         BackendError,
         ConflictError,
         CorruptError,
@@ -27,8 +30,10 @@ if TYPE_CHECKING:
     from s3_agent_memory.service.results import Hit, MemoryPage, RecallResult
 
 _MODULES = {
+    "AccessDeniedError": "errors",
     "AgentMemoryError": "errors",
     "Attribution": "domain.memory",
+    "AuthenticationError": "errors",
     "BackendError": "errors",
     "ConflictError": "errors",
     "CorruptError": "errors",
@@ -50,8 +55,10 @@ _MODULES = {
 }
 
 __all__ = [
+    "AccessDeniedError",
     "AgentMemoryError",
     "Attribution",
+    "AuthenticationError",
     "BackendError",
     "ConflictError",
     "CorruptError",
@@ -74,6 +81,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        return version("s3-agent-memory")
     module = _MODULES.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

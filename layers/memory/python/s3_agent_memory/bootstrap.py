@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
-from urllib.parse import urlsplit
 
 from s3_agent_memory import names
 from s3_agent_memory.domain.clock import Clock, Entropy, SystemClock, SystemEntropy
@@ -113,11 +112,27 @@ def _open_adapter(settings: Settings) -> ObjectStore:
         raise ValidationError(f"{settings.url!r} is no store URL; {_URL_FORMS}")
     if scheme == "memory":
         return _open_memory(rest)
-    if scheme == "file" and rest:
-        return FilesystemObjectStore(Path(rest).expanduser(), clock=SystemClock(), entropy=SystemEntropy())
-    if scheme == "s3" and urlsplit(settings.url).netloc:
-        return _open_s3(settings)
+    directory = store_directory(settings)
+    if directory is not None:
+        return FilesystemObjectStore(directory, clock=SystemClock(), entropy=SystemEntropy())
+    if scheme == "s3" and rest.strip("/"):
+        return _open_s3(settings, rest)
     raise ValidationError(f"{settings.url!r} is no store URL; {_URL_FORMS}")
+
+
+def store_directory(settings: Settings) -> Path | None:
+    """Return the directory of a ``file://`` store, None for any other; what stands after ``file://`` is a plain path.
+
+    Raises:
+        ValidationError: the path begins with ``~`` and a user who does not exist.
+    """
+    scheme, _, rest = settings.url.partition("://")
+    if scheme != "file" or not rest:
+        return None
+    try:
+        return Path(rest).expanduser()
+    except RuntimeError as error:
+        raise ValidationError(f"{settings.url!r} is no store URL: {error}") from error
 
 
 def _open_memory(name: str) -> InMemoryObjectStore:
@@ -127,16 +142,16 @@ def _open_memory(name: str) -> InMemoryObjectStore:
         return _named_stores.setdefault(name, InMemoryObjectStore(clock=SystemClock()))
 
 
-def _open_s3(settings: Settings) -> ObjectStore:
+def _open_s3(settings: Settings, address: str) -> ObjectStore:
     try:
         # The SDK is an optional extra, and slow to import: only a store on S3 pays for it.
         from s3_agent_memory.storage.s3 import S3ObjectStore
     except ModuleNotFoundError as error:
-        raise ValidationError("a store on S3 needs the extra: pip install 's3-agent-memory[s3]'") from error
-    address = urlsplit(settings.url)
+        raise ValidationError("a store on S3 needs the extra: pip install '.[s3]'") from error
+    bucket, _, prefix = address.partition("/")
     return S3ObjectStore(
-        address.netloc,
-        address.path.strip("/"),
+        bucket,
+        prefix.strip("/"),
         endpoint_url=settings.endpoint_url,
         region=settings.region,
         sse=settings.sse,

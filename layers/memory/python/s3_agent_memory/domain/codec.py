@@ -17,6 +17,23 @@ from s3_agent_memory.domain.timestamps import format_timestamp, parse_timestamp
 from s3_agent_memory.errors import CorruptError, ValidationError
 
 SCHEMA_VERSION: Final = 1
+MEMORY_FIELDS: Final = (
+    "schema",
+    "id",
+    "namespace",
+    "kind",
+    "content",
+    "source",
+    "importance",
+    "tags",
+    "created_at",
+    "updated_at",
+    "expires_at",
+    "data",
+    "metadata",
+    "version",
+    "attribution",
+)
 
 # What is stored was within the limits of its day; a later, lower limit must not make it unreadable.
 _UNLIMITED: Final = Limits(
@@ -61,7 +78,8 @@ def memory_from_json(document: object) -> Memory:
     """
     if not isinstance(document, Mapping):
         raise ValidationError("a memory must be a JSON object")
-    if document.get("schema", SCHEMA_VERSION) != SCHEMA_VERSION:
+    schema = document.get("schema", SCHEMA_VERSION)
+    if type(schema) is not int or schema != SCHEMA_VERSION:
         raise ValidationError(f"schema must be {SCHEMA_VERSION}")
     missing = [name for name in ("id", "namespace", "kind", "content", "created_at") if name not in document]
     if missing:
@@ -69,6 +87,7 @@ def memory_from_json(document: object) -> Memory:
     created_at = parse_timestamp(document["created_at"], field="created_at")
     updated_at = document.get("updated_at")
     expires_at = document.get("expires_at")
+    metadata = document.get("metadata")
     # check_memory narrows every field that is passed on as it came.
     return check_memory(
         Memory(
@@ -83,7 +102,7 @@ def memory_from_json(document: object) -> Memory:
             updated_at=created_at if updated_at is None else parse_timestamp(updated_at, field="updated_at"),
             expires_at=None if expires_at is None else parse_timestamp(expires_at, field="expires_at"),
             data=document.get("data"),
-            metadata=document.get("metadata") or {},
+            metadata={} if metadata is None else metadata,
             version=document.get("version", 1),
             attribution=_attribution_from_json(document.get("attribution")),
         ),

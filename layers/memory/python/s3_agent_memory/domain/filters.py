@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Final
 
 from s3_agent_memory.domain.clock import to_us
+from s3_agent_memory.domain.json_values import encode_json
 from s3_agent_memory.domain.memory import Memory
 from s3_agent_memory.domain.timestamps import parse_timestamp
 from s3_agent_memory.errors import ValidationError
@@ -84,7 +85,7 @@ def _parse_field(name: object, wanted: object) -> list[Condition]:
         return [Condition(path, operator, _parse_value(path, item)) for operator, item in wanted.items()]
     if path[0] not in OBJECT_FIELDS:
         raise ValidationError(f"filter on {name} must be a value or an object of operators")
-    return [Condition(path, "$eq", wanted)]
+    return [Condition(path, "$eq", _parse_value(path, wanted))]
 
 
 def _parse_path(name: object) -> tuple[str, ...]:
@@ -98,6 +99,7 @@ def _parse_path(name: object) -> tuple[str, ...]:
 
 
 def _parse_value(path: tuple[str, ...], value: object) -> object:
+    encode_json(value)  # Refuses what is no JSON, lone surrogates included.
     if path[0] in TIME_FIELDS and value is not None:
         return to_us(parse_timestamp(value, field=path[0]))
     if path == ("importance",) and (isinstance(value, bool) or not isinstance(value, (int, float))):

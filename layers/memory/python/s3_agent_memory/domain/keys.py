@@ -13,13 +13,14 @@ Namespace = NewType("Namespace", tuple[str, ...])
 
 SEGMENT_COUNT_MAX: Final = 8
 SEGMENT_LENGTH_MAX: Final = 128
-NAMESPACE_LENGTH_MAX: Final = 512
+# The marker of a namespace is one file name, and file names have at most 255 bytes.
+NAMESPACE_LENGTH_MAX: Final = 240
 _SEGMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}")
 _RESERVED = frozenset(kind.value for kind in Kind)
 _ALLOWED = (
     "namespace must be 1 to 8 segments joined by '/', each 1 to 128 characters out of A-Z a-z 0-9 . _ @ + - that start "
     "with a letter or digit and do not end with '.', none of them semantic, episodic or procedural, "
-    "512 characters in all"
+    "240 characters in all"
 )
 # "~" cannot occur in a segment, so the encoding is unique and keeps the order of names readable in a listing.
 _MARKER_SEPARATOR = "~"
@@ -41,7 +42,9 @@ def parse_namespace(value: object) -> Namespace:
         segments = tuple(value)
     else:
         raise ValidationError(_ALLOWED)
-    is_well_sized = 1 <= len(segments) <= SEGMENT_COUNT_MAX and sum(map(len, segments)) <= NAMESPACE_LENGTH_MAX
+    is_well_sized = (
+        1 <= len(segments) <= SEGMENT_COUNT_MAX and len(_MARKER_SEPARATOR.join(segments)) <= NAMESPACE_LENGTH_MAX
+    )
     if not is_well_sized or not all(_is_segment(segment) for segment in segments):
         raise ValidationError(_ALLOWED)
     return Namespace(segments)

@@ -22,7 +22,7 @@ class Limits:
         memory_count_max: memories in one namespace.
         query_length_max: characters of a query.
         result_count_max: results of one recall, and memories of one page of a list.
-        line_bytes_max: bytes of one line of an import.
+        line_bytes_max: bytes of one line of an import, and so of one memory as JSON: what was stored can be moved.
     """
 
     content_bytes_max: int = 16 * _KIB

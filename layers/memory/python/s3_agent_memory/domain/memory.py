@@ -175,7 +175,7 @@ def check_tags(value: object, limits: Limits) -> tuple[str, ...]:
         ValidationError: a tag is no text, is empty, or has white space at an end.
         LimitExceededError: there are too many, or one is too long.
     """
-    if isinstance(value, str) or not isinstance(value, Iterable):
+    if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable):
         raise ValidationError("tags must be a list of texts")
     tags = tuple(dict.fromkeys(_check_tag(tag, limits) for tag in value))
     if len(tags) > limits.tag_count_max:
@@ -217,7 +217,7 @@ def check_version(value: object) -> int:
         ValidationError: it is not a whole number from 1 to 2^53.
     """
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 2**53:
-        raise ValidationError("version must be a whole number from 1")
+        raise ValidationError("version must be a whole number from 1 to 2^53")
     return value
 
 

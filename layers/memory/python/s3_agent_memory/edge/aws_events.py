@@ -8,7 +8,7 @@ event only says "look at this object"; one that names no truth of this store say
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import unquote_plus, urlsplit
+from urllib.parse import unquote_plus
 
 from s3_agent_memory.domain.json_values import decode_json
 from s3_agent_memory.domain.keys import TruthKey, parse_truth_key
@@ -49,9 +49,10 @@ def key_root(url: str) -> str:
         >>> key_root("s3://bucket/agents/prod"), key_root("file:///var/memory")
         ('agents/prod/', '')
     """
-    parts = urlsplit(url)
-    path = parts.path.strip("/")
-    return f"{path}/" if parts.scheme == _S3_SCHEME and path else ""
+    scheme, _, address = url.partition("://")
+    # As when the store is opened, everything behind the bucket is the prefix as it is: nothing is decoded or cut.
+    prefix = address.partition("/")[2].strip("/")
+    return f"{prefix}/" if scheme == _S3_SCHEME and prefix else ""
 
 
 def decode_batch(event: Mapping[str, Any], *, root: str = "") -> Batch:
@@ -64,7 +65,7 @@ def decode_batch(event: Mapping[str, Any], *, root: str = "") -> Batch:
         ValidationError: the event is no queue's, and cannot be decoded.
     """
     records = event.get("Records")
-    if isinstance(records, list) and any("body" in record for record in records):
+    if isinstance(records, list) and any(isinstance(record, Mapping) and "body" in record for record in records):
         return Batch(tuple(_decode_message(record, root) for record in records))
     return Batch((Message(None, _decode_notification(event, root)),))
 

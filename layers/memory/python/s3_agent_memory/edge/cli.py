@@ -1,74 +1,78 @@
-"""The command ``s3-agent-memory``.
+"""The command ``s3-agent-memory``: the way in, which loads everything else.
 
 Exit codes: 0 ok, 1 not found, 2 validation error, 3 conflict or backend error.
 """
 
-import argparse
 import os
+import signal
 import sys
-from collections.abc import Sequence
-from io import TextIOWrapper
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
 
-from s3_agent_memory.edge.cli_errors import (
-    EXIT_BROKEN_PIPE,
-    EXIT_CONFLICT_OR_BACKEND,
-    EXIT_INTERRUPTED,
-    describe_error,
-    exit_code_of,
-)
-from s3_agent_memory.edge.cli_parser import build_parser, parse_arguments
-from s3_agent_memory.errors import AgentMemoryError
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+    from types import FrameType
 
 __all__ = ["build_parser", "main"]
+
+# Shells report a process that a signal ended as 128 + the signal's number.
+EXIT_INTERRUPTED: Final = 130
+_INTERRUPTED: Final = "interrupted"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code.
 
     Args:
-        argv: the arguments without the program's name; those of the process if None.
+        argv: the arguments without the program's name. If None, those of the process, which from then on belongs to
+            this command: an interrupt ends it at once while it loads and again when it is done.
 
     Raises:
-        SystemExit: the command line is wrong (code 2), or help was asked for (code 0).
+        SystemExit: help or the version was asked for (code 0).
     """
-    arguments = parse_arguments(sys.argv[1:] if argv is None else argv)
+    on_interrupt = _own_interrupts() if argv is None else _leave_interrupts_alone
+    # Nothing is begun yet that would have to be cleaned up, and a module that loads may swallow the exception of an
+    # interrupt or turn it into another one. For the same reason nothing is imported before this line.
+    on_interrupt(_leave)
+    from s3_agent_memory.edge import cli_program, cli_streams  # noqa: PLC0415
+
     try:
-        exit_code = _run(arguments)
-        sys.stdout.flush()
-    except AgentMemoryError as error:
-        print(describe_error(error), file=sys.stderr)
-        return exit_code_of(error.code)
+        exit_code = cli_program.run(
+            sys.argv[1:] if argv is None else argv, begin=lambda: on_interrupt(signal.default_int_handler)
+        )
+        on_interrupt(_leave)
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+        on_interrupt(_leave)
+        cli_streams.print_error(_INTERRUPTED)
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        _drop_output()
-        return EXIT_BROKEN_PIPE
-    except OSError as error:
-        # The library translates the errors of its storage; what is left is standard output, such as a full disk.
-        _drop_output()
-        print(f"error: cannot write standard output: {error.strerror} [output]", file=sys.stderr)
-        return EXIT_CONFLICT_OR_BACKEND
     return exit_code
 
 
-def _run(arguments: argparse.Namespace) -> int:
-    # Imported only now, so that help and usage errors do not wait for numpy and the storage adapters.
-    from s3_agent_memory.edge import cli_commands, cli_output  # noqa: PLC0415
+def build_parser() -> "ArgumentParser":
+    """Return the parser of the whole command line."""
+    from s3_agent_memory.edge import cli_parser  # noqa: PLC0415
 
-    _speak_utf8()
-    answer = cli_commands.run(arguments)
-    if answer.document is not None:
-        sys.stdout.write(cli_output.format_document(answer.document) + "\n")
-    return answer.exit_code
+    return cli_parser.build_parser()
 
 
-def _speak_utf8() -> None:
-    """Write JSON as UTF-8, as its standard says, whatever the locale is."""
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8")
+_Handler = Callable[[int, "FrameType | None"], object]
 
 
-def _drop_output() -> None:
-    """Let the interpreter's last flush go nowhere: nobody reads it any more."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _own_interrupts() -> Callable[[_Handler], object]:
+    # A process that was started to ignore interrupts, as by nohup, goes on to ignore them.
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        return _leave_interrupts_alone
+    return lambda handler: signal.signal(signal.SIGINT, handler)
+
+
+def _leave_interrupts_alone(_handler: _Handler) -> None:
+    """Do nothing: the process belongs to somebody else."""
+
+
+def _leave(_signal_number: int, _frame: object) -> None:
+    # Where standard error is closed, its descriptor may be some other file by now.
+    if sys.stderr is not None:
+        with suppress(OSError):
+            os.write(sys.stderr.fileno(), f"{_INTERRUPTED}\n".encode())
+    os._exit(EXIT_INTERRUPTED)

@@ -1,7 +1,6 @@
 """What each command does: translate options, call the library once, answer with a JSON document."""
 
 import argparse
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import Any, Final
@@ -10,16 +9,14 @@ from s3_agent_memory import bootstrap
 from s3_agent_memory.bootstrap import MemoryStore, Settings
 from s3_agent_memory.domain.keys import parse_namespace
 from s3_agent_memory.domain.memory import IMPORTANCE_DEFAULT, Attribution
-from s3_agent_memory.edge.cli_errors import exit_code_of
+from s3_agent_memory.edge.cli_errors import EXIT_OK, EXIT_VALIDATION, exit_code_of
 from s3_agent_memory.edge.cli_output import (
     Answer,
-    bounded_lines,
     grant_document,
-    opened_input,
     progress_bar,
     report_document,
-    write_lines,
 )
+from s3_agent_memory.edge.cli_streams import bounded_lines, opened_input, print_error, write_lines
 from s3_agent_memory.edge.documents import memory_document, page_document, recall_document, stats_document
 from s3_agent_memory.errors import CorruptError, ValidationError
 
@@ -159,8 +156,8 @@ def _export(arguments: argparse.Namespace, settings: Settings) -> Answer:
         )
         write_lines(lines, arguments.output)
     for key in corrupt_keys:
-        print(f"error: {key} cannot be read and is left out [{CorruptError.code}]", file=sys.stderr)
-    return Answer(None, exit_code_of(CorruptError.code) if corrupt_keys else 0)
+        print_error(f"error: {key} cannot be read and is left out [{CorruptError.code}]")
+    return Answer(None, exit_code_of(CorruptError.code) if corrupt_keys else EXIT_OK)
 
 
 def _import(arguments: argparse.Namespace, settings: Settings) -> Answer:
@@ -173,7 +170,9 @@ def _import(arguments: argparse.Namespace, settings: Settings) -> Answer:
             resurrect=arguments.resurrect,
             progress=progress,
         )
-    return Answer(report_document(report), max((exit_code_of(line.code) for line in report.errors), default=0))
+    # The codes are those of the first refused lines; a storage that failed weighs more than a line that is wrong.
+    refused = max((exit_code_of(line.code) for line in report.errors), default=EXIT_VALIDATION)
+    return Answer(report_document(report), max(refused, EXIT_VALIDATION) if report.failed else EXIT_OK)
 
 
 def _token_create(arguments: argparse.Namespace, settings: Settings) -> Answer:
@@ -195,8 +194,8 @@ def _token_list(_arguments: argparse.Namespace, settings: Settings) -> Answer:
 
 
 def _token_revoke(arguments: argparse.Namespace, settings: Settings) -> Answer:
-    grant = bootstrap.build_token_service(settings).revoke(arguments.token_id)
-    return Answer({"token_id": grant.token_id, "revoked": True})
+    token_id = bootstrap.build_token_service(settings).revoke(arguments.token_id)
+    return Answer({"token_id": token_id, "revoked": True})
 
 
 def _seconds(days: float | None) -> float | None:

@@ -1,16 +1,20 @@
 """The command line's grammar: commands, options, their types and their help. It imports nothing heavy."""
 
 import argparse
-import sys
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
-from typing import Final, TypeAlias
+from typing import IO, Final, NoReturn, TypeAlias
 
 from s3_agent_memory import names
 from s3_agent_memory.domain.grants import Permission
-from s3_agent_memory.domain.json_values import decode_json
-from s3_agent_memory.domain.kinds import Kind
-from s3_agent_memory.errors import ValidationError
+from s3_agent_memory.edge.cli_errors import UsageError
+from s3_agent_memory.edge.cli_options import (
+    add_change_fields,
+    add_id,
+    add_new_fields,
+    add_selection,
+    add_ttl_days,
+)
+from s3_agent_memory.edge.cli_streams import flush_output, write_output
 
 PROGRAM: Final = "s3-agent-memory"
 CLEARABLE_FIELDS: Final = ("source", "tags", "data", "metadata", "expiry")
@@ -26,7 +30,19 @@ exit codes: 0 ok, 1 not found, 2 validation error, 3 conflict or backend error
 environment: {names.ENV_URL} (default {names.DEFAULT_URL}), {names.ENV_NAMESPACE} (default {names.DEFAULT_NAMESPACE})
 """
 
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+class _Parser(argparse.ArgumentParser):
+    """Raises what is wrong with a command line, and does not overlook that help cannot be written."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, program=self.prog)
+
+    def print_help(self, file: IO[str] | None = None) -> None:  # type: ignore[override]  # noqa: ARG002
+        write_output(self.format_help())
+        flush_output()
+
+
+Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"
 
 
 class _PrintVersion(argparse.Action):
@@ -39,7 +55,10 @@ class _PrintVersion(argparse.Action):
         values: object,  # noqa: ARG002
         option_string: str | None = None,  # noqa: ARG002
     ) -> None:
-        sys.stdout.write(f"{PROGRAM} {version(PROGRAM)}\n")
+        from importlib.metadata import version  # noqa: PLC0415
+
+        write_output(f"{PROGRAM} {version(PROGRAM)}\n")
+        flush_output()
         parser.exit()
 
 
@@ -47,9 +66,9 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line.
 
     A parsed command line names its command in ``command`` (``"recall"``, ``"token create"``). ``url`` and ``namespace``
-    are there only if they were given, before or after the command.
+    are there only if they were given, before or after the command. A wrong command line raises ``UsageError``.
     """
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog=PROGRAM,
         description="Long-term memory for AI agents, as plain JSON objects in S3 or in a directory.",
         epilog=_PROGRAM_EPILOG,
@@ -107,8 +126,7 @@ def _add_writing_commands(commands: Commands) -> None:
         '"Asked for a ramen recipe" --kind episodic --ttl-days 7 -n users/alice',
     )
     remember.add_argument("text", metavar="TEXT", help="what to remember")
-    _add_kind(remember)
-    _add_fields(remember)
+    add_new_fields(remember)
     remember.add_argument("--id", help="an id of your own (default: a new time-ordered one)")
     remember.add_argument("--resurrect", action="store_true", help="allow an --id that was forgotten")
     for option, what in _ATTRIBUTION_OPTIONS.items():
@@ -121,9 +139,9 @@ def _add_writing_commands(commands: Commands) -> None:
         "alice-diet --content 'Alice is vegan' --expected-version 1 -n users/alice",
         "alice-diet --data '{\"since\": null}' --clear expiry -n users/alice",
     )
-    _add_id(update)
+    add_id(update)
     update.add_argument("--content", help="the new text")
-    _add_fields(update)
+    add_change_fields(update)
     update.add_argument(
         "--clear",
         action="append",
@@ -136,7 +154,7 @@ def _add_writing_commands(commands: Commands) -> None:
     )
 
     forget = _add_command(commands, "forget", "delete one memory for good", "alice-diet --reason outdated")
-    _add_id(forget)
+    add_id(forget)
     forget.add_argument("--reason", help="why; kept in the tombstone, never the content")
 
 
@@ -158,16 +176,16 @@ def _add_reading_commands(commands: Commands) -> None:
         '"trips" --filter \'{"data.city": "Rome", "data.price": {"$lt": 10}}\'',
     )
     recall.add_argument("query", metavar="QUERY", help='what to look for; "" ranks by recency and importance')
-    _add_selection(recall, limit_default=10)
+    add_selection(recall, limit_default=10)
     recall.add_argument("--explain", action="store_true", help="show the parts of each score")
 
     get = _add_command(commands, "get", "show one memory", "alice-diet -n users/alice")
-    _add_id(get)
+    add_id(get)
 
     listing = _add_command(
         commands, "list", "show memories, most recently updated first", "--tag food --limit 20 -n users/alice"
     )
-    _add_selection(listing, limit_default=50)
+    add_selection(listing, limit_default=50)
     listing.add_argument("--cursor", help="the next_cursor of the page before")
 
 
@@ -224,55 +242,20 @@ def _add_token_commands(commands: Commands) -> None:
         choices=[permission.value for permission in Permission],
         help="what it allows; may be repeated (default: read and write)",
     )
-    create.add_argument("--ttl-days", type=float, metavar="N", help="days until it expires (default: never)")
+    add_ttl_days(create, "days until it expires (default: never)")
     _add_command(actions, "token list", "show the grants of all tokens", "")
     revoke = _add_command(actions, "token revoke", "make a token invalid", "3f2a9c01")
     revoke.add_argument("token_id", metavar="ID", help="its token_id, or the first 8 or more digits of it")
 
 
-def _add_id(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("id", metavar="ID", help="the id of the memory")
-
-
-def _add_kind(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--kind", choices=[kind.value for kind in Kind], help="what it is about")
-
-
-def _add_tags(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--tag", action="append", dest="tags", metavar="T", help="a label; may be repeated")
-
-
-def _add_fields(parser: argparse.ArgumentParser) -> None:
-    _add_tags(parser)
-    parser.add_argument("--importance", type=float, metavar="F", help="0 to 1, a prior for ranking")
-    parser.add_argument("--ttl-days", type=float, metavar="N", help="days until it expires")
-    parser.add_argument("--source", help="where it comes from, such as chat:42")
-    parser.add_argument("--data", type=_json_argument, metavar="JSON", help="a JSON object of your own")
-    parser.add_argument("--metadata", type=_json_argument, metavar="JSON", help="a small JSON object of your own")
-
-
-def _add_selection(parser: argparse.ArgumentParser, *, limit_default: int) -> None:
-    _add_kind(parser)
-    _add_tags(parser)
-    parser.add_argument("--filter", type=_json_argument, metavar="JSON", help="conditions on fields")
-    parser.add_argument("--limit", type=int, default=limit_default, metavar="N", help="at most so many (%(default)s)")
-    parser.add_argument(
-        "--consistency",
-        choices=("strong", "eventual"),
-        default="strong",
-        help="eventual saves one request and may miss the newest (%(default)s)",
-    )
-
-
-def _json_argument(text: str) -> object:
-    try:
-        return decode_json(text.encode())
-    except ValidationError:
-        raise argparse.ArgumentTypeError("not valid JSON") from None
-
-
 def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
-    """Return the parsed command line; ends the process with exit code 2 and a usage message if it is wrong."""
+    """Return the parsed command line.
+
+    Raises:
+        UsageError: it is wrong.
+        OutputError: help or the version cannot be written.
+        SystemExit: help or the version was asked for and is written (code 0).
+    """
     parser = build_parser()
     for position, argument in enumerate(argv, start=1):
         if not _is_unicode(argument):

@@ -15,6 +15,10 @@ Document = dict[str, object]
 
 # Lambda refuses an answer of more than 6 MB.
 ANSWER_BYTES_MAX: Final = 5 * 1024 * 1024
+# Digits of a score after the point; what is beyond says nothing about a ranking.
+SCORE_DIGITS: Final = 6
+# Why a line was refused may repeat a name from it, and a name may be as long as a line.
+LINE_MESSAGE_LENGTH_MAX: Final = 500
 
 
 def encode_answer(document: Document) -> str:
@@ -48,8 +52,9 @@ def recall_document(result: RecallResult) -> Document:
 
 
 def import_document(report: ImportReport, *, unread_lines: int) -> Document:
-    """Return the report of an import."""
-    return asdict(report) | {"errors": [asdict(error) for error in report.errors], "unread_lines": unread_lines}
+    """Return the report of an import, small enough for an answer whatever the lines were."""
+    errors = [asdict(error) | {"message": error.message[:LINE_MESSAGE_LENGTH_MAX]} for error in report.errors]
+    return asdict(report) | {"errors": errors, "unread_lines": unread_lines}
 
 
 def stats_document(namespace: Namespace, stats: Stats) -> Document:
@@ -59,12 +64,16 @@ def stats_document(namespace: Namespace, stats: Stats) -> Document:
 
 
 def _hit_document(hit: Hit) -> Document:
-    document: Document = {"score": hit.score, **memory_document(hit.memory)}
-    return document | ({} if hit.explain is None else {"explain": _plain(hit.explain)})
+    document: Document = {"score": _rounded(hit.score), **memory_document(hit.memory)}
+    return document | ({} if hit.explain is None else {"explain": _parts(hit.explain)})
 
 
-def _plain(parts: Mapping[str, float]) -> dict[str, float]:
-    return {name: float(value) for name, value in parts.items()}
+def _parts(parts: Mapping[str, float]) -> dict[str, float]:
+    return {name: _rounded(value) for name, value in parts.items()}
+
+
+def _rounded(score: float) -> float:
+    return round(float(score), SCORE_DIGITS)
 
 
 def _corrupt_keys(keys: tuple[str, ...]) -> Document:

@@ -14,7 +14,6 @@ from s3_agent_memory.bootstrap import MemoryStore
 from s3_agent_memory.domain.grants import Permission
 from s3_agent_memory.domain.keys import format_namespace, parse_namespace
 from s3_agent_memory.edge import http_openapi
-from s3_agent_memory.edge.http_auth import Access
 from s3_agent_memory.edge.documents import (
     ANSWER_BYTES_MAX,
     answer_size_bytes,
@@ -23,10 +22,11 @@ from s3_agent_memory.edge.documents import (
     page_document,
     stats_document,
 )
+from s3_agent_memory.edge.http_auth import Access
 from s3_agent_memory.edge.http_operations import Operations, Outcome
 from s3_agent_memory.edge.http_problems import HttpError
 from s3_agent_memory.edge.http_routes import JSON
-from s3_agent_memory.edge.http_transfer import export_page, export_whole, take_in_time
+from s3_agent_memory.edge.http_transfer import export_page, export_whole, lines_of, take_in_time
 from s3_agent_memory.errors import NotFoundError, ValidationError
 from s3_agent_memory.wire import problems
 from s3_agent_memory.wire.problems import make_problem
@@ -140,9 +140,16 @@ class Endpoints:
     def import_memories(
         self, *, overwrite: FlagParam = False, resurrect: FlagParam = False, namespace: NamespaceParam = None
     ) -> Response[Any]:
-        """Store memories from JSON lines into the namespace of the token; the one in a line is ignored."""
+        """Store memories from JSON lines into the namespace of the token; the one in a line is ignored.
+
+        An import that has no time left stops. What it did not look at are the last `unread_lines` lines of the body:
+        send exactly those again, until none is left. If the answer is lost, lines with an `id` can be sent again
+        safely, because ids that exist are skipped; lines without one would be stored twice. The usual content types
+        for lines are accepted, and so are `application/json`, `text/plain`, `application/octet-stream`,
+        `application/x-www-form-urlencoded` and none. With curl use `--data-binary @file`: `-d` joins the lines.
+        """
         path = self._access(namespace).namespace_for(Permission.WRITE)
-        lines: deque[bytes] = deque(self._app.context["body"].splitlines())
+        lines = deque(lines_of(self._app.context["body"]))
         taken = take_in_time(lines, self._app.lambda_context)
         report = self._store.import_(path, taken, overwrite=overwrite, resurrect=resurrect)
         return _respond(Outcome(import_document(report, unread_lines=len(lines))))
@@ -162,6 +169,12 @@ class Endpoints:
         found = [parse_namespace(name) for name in cast("Iterable[str]", self._store.namespaces(root))]
         covered = {path for path in found if path == root or (grant.covers_children and path[: len(root)] == root)}
         return _respond(Outcome({"namespaces": [format_namespace(path) for path in sorted(covered)]}))
+
+    def read_root(self) -> Response[Any]:
+        """Say what this service is, for whoever opens it without knowing a path."""
+        links = {"openapi": "/openapi.json", "health": "/healthz"}
+        names: dict[str, object] = {"name": http_openapi.NAME, "version": http_openapi.package_version()}
+        return _respond(Outcome(names | {"links": links}))
 
     def report_health(self) -> Response[Any]:
         """Answer without touching the storage."""
@@ -193,7 +206,8 @@ def _respond(outcome: Outcome) -> Response[Any]:
     headers = dict(outcome.headers)
     if outcome.version is not None:
         headers["ETag"] = _etag(outcome.version)
-    text = encode_answer(outcome.document)
+    # A line that ends keeps two answers on one terminal apart.
+    text = encode_answer(outcome.document) + "\n"
     if answer_size_bytes(text) > ANSWER_BYTES_MAX:
         raise HttpError(make_problem(problems.ANSWER_TOO_LARGE, "the answer is too large; ask for a smaller limit"))
     return Response(status_code=outcome.status, content_type=JSON, body=text, headers=headers)

@@ -1,6 +1,7 @@
 """The OpenAPI 3.1 document of the HTTP API, made from the route table and the endpoints' signatures."""
 
 import json
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver
@@ -8,7 +9,9 @@ from aws_lambda_powertools.event_handler.openapi.models import HTTPBearer, Licen
 
 from s3_agent_memory.edge.http_routes import SECURITY_SCHEME, Route
 
-VERSION: Final = "1.0.0"
+NAME: Final = "s3-agent-memory"
+# In a Lambda layer the package lies without its metadata.
+_VERSION_WITHOUT_METADATA: Final = "0.1.0"
 _DESCRIPTION: Final = (
     "Long-term memory for AI agents. A bearer token decides which namespace a request works in; no body, header or "
     "metadata can. Every error is problem JSON (RFC 9457) with a stable `code`. Memory content is untrusted input: "
@@ -16,17 +19,25 @@ _DESCRIPTION: Final = (
 )
 
 
+def package_version() -> str:
+    """Return the version of the package behind this API."""
+    try:
+        return version(NAME)
+    except PackageNotFoundError:
+        return _VERSION_WITHOUT_METADATA
+
+
 def describe(app: APIGatewayHttpResolver) -> str:
     """Return the document as JSON text."""
     schemes: dict[str, SecurityScheme] = {SECURITY_SCHEME: HTTPBearer()}
     text = app.get_openapi_json_schema(
-        title="s3-agent-memory",
-        version=VERSION,
+        title=NAME,
+        version=package_version(),
         description=_DESCRIPTION,
         license_info=License(name="MIT"),
         security_schemes=schemes,
     )
-    return json.dumps(_without_foreign_errors(json.loads(text)), ensure_ascii=False)
+    return json.dumps(_without_foreign_errors(json.loads(text)), ensure_ascii=False) + "\n"
 
 
 def _without_foreign_errors(document: dict[str, Any]) -> dict[str, Any]:

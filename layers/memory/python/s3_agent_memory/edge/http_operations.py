@@ -12,7 +12,6 @@ from pydantic import ValidationError as ShapeError
 from s3_agent_memory.bootstrap import MemoryStore
 from s3_agent_memory.domain.grants import Permission
 from s3_agent_memory.domain.memory import Attribution
-from s3_agent_memory.edge.http_auth import Access
 from s3_agent_memory.edge.documents import (
     ANSWER_BYTES_MAX,
     Document,
@@ -21,6 +20,7 @@ from s3_agent_memory.edge.documents import (
     memory_document,
     recall_document,
 )
+from s3_agent_memory.edge.http_auth import Access
 from s3_agent_memory.edge.http_problems import invalid_request, problem_of
 from s3_agent_memory.wire import problems
 from s3_agent_memory.wire.problems import Problem, make_problem

@@ -63,7 +63,7 @@ def problem_response(error: Exception) -> Response[str]:
     return Response(
         status_code=problem.status,
         content_type=problems.MEDIA_TYPE,
-        body=problem.model_dump_json(exclude_none=True),
+        body=_text_of(problem),
         headers=headers_of(error),
     )
 
@@ -94,4 +94,8 @@ def _field_path(location: Sequence[object]) -> str:
 def gateway_problem(code: str, detail: str) -> tuple[int, str]:
     """Return status and body of a problem that a gateway in front of the functions answers with."""
     problem = make_problem(code, detail)
-    return problem.status, problem.model_dump_json(exclude_none=True)
+    return problem.status, _text_of(problem)
+
+
+def _text_of(problem: Problem) -> str:
+    return problem.model_dump_json(exclude_none=True) + "\n"

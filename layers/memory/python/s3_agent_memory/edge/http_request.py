@@ -55,7 +55,7 @@ def read_body(event: Mapping[str, Any], route: Route) -> bytes:
         return b""
     media_type = _header(event, "content-type").partition(";")[0].strip().lower()
     if media_type not in route.body.value:
-        detail = "the content type must be " + " or ".join(route.body.value)
+        detail = "the content type must be " + " or ".join(filter(None, route.body.value))
         raise HttpError(make_problem(problems.UNSUPPORTED_MEDIA_TYPE, detail))
     body = _decode_body(event)
     if len(body) > BODY_BYTES_MAX:

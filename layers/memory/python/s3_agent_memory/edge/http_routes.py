@@ -17,11 +17,22 @@ NDJSON: Final = "application/x-ndjson"
 
 
 class Body(Enum):
-    """What a request carries."""
+    """What a request carries, and the content types that it may come with."""
 
     NONE = ()
     JSON = (JSON,)
-    LINES = (NDJSON, "application/ndjson", "application/jsonl", "application/json-lines")
+    # Lines are read as what they are, so the types that clients send by default, or none, do as well.
+    LINES = (
+        NDJSON,
+        "application/ndjson",
+        "application/jsonl",
+        "application/json-lines",
+        JSON,
+        "text/plain",
+        "application/octet-stream",
+        "application/x-www-form-urlencoded",
+        "",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +198,14 @@ ROUTES: Final = (
         endpoint="list_namespaces",
         summary="List the namespaces with memories that the token covers.",
         model=answers.NamespacesAnswer,
+    ),
+    Route(
+        method="GET",
+        rule="/",
+        endpoint="read_root",
+        summary="Say what this is and where its description lies.",
+        model=answers.RootAnswer,
+        is_public=True,
     ),
     Route(
         method="GET",

@@ -16,7 +16,7 @@ def ensure_token(path: Path, tokens: TokenService, *, principal: str, namespace:
 
     Args:
         principal: whom a new token is for.
-        namespace: what a new token gives access to: to read, write and erase.
+        namespace: what a new token gives access to, for reading and writing.
 
     Raises:
         BackendError: the storage behind the tokens failed.
@@ -24,7 +24,7 @@ def ensure_token(path: Path, tokens: TokenService, *, principal: str, namespace:
     """
     if _holds_valid_token(path, tokens):
         return False
-    token, _ = tokens.create(principal=principal, namespace=namespace, permissions=("read", "write", "erase"))
+    token, _ = tokens.create(principal=principal, namespace=namespace, permissions=("read", "write"))
     path.parent.mkdir(parents=True, exist_ok=True)
     new_path = path.with_name(f"{path.name}.{os.getpid()}.new")
     with os.fdopen(os.open(new_path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, OWNER_ONLY), "w") as file:

@@ -100,4 +100,6 @@ def _decode_terms(value: object) -> dict[int, int]:
         raise ValidationError("the terms are cut")
     hashes = np.frombuffer(packed, dtype="<u8", count=count)
     frequencies = np.frombuffer(packed, dtype="u1", offset=8 * count)
+    if not frequencies.all():
+        raise ValidationError("a term has the frequency 0")
     return dict(zip(hashes.tolist(), frequencies.tolist(), strict=True))

@@ -9,6 +9,7 @@ grace may be deleted, then the fold is dropped. A stamp made by the fold's own c
 minutes after the stamp was taken.
 """
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Final
@@ -18,6 +19,7 @@ from s3_agent_memory.errors import CorruptError, ValidationError
 
 SCHEMA_VERSION: Final = 1
 MANIFEST_BYTES_MAX: Final = 256 * 1024
+_NAME: Final = re.compile(r"[0-9a-z][0-9a-z-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,13 @@ def add_fold(manifest: Manifest, segment: SegmentRef, *, analyzer: str, has_log_
     return replace(manifest, analyzer=analyzer, segments=(*manifest.segments, segment), folds=folds)
 
 
+def note_fold(manifest: Manifest, segment_id: str) -> Manifest:
+    """Note that a segment in use names log entries that still exist; a fold that is noted already changes nothing."""
+    if segment_id not in manifest.segment_ids or any(fold.segment_id == segment_id for fold in manifest.folds):
+        return manifest
+    return replace(manifest, folds=(*manifest.folds, FoldRef(segment_id, None)))
+
+
 def replace_segments(
     manifest: Manifest, inputs: Collection[str], outputs: tuple[SegmentRef, ...], *, analyzer: str, now_ms: int
 ) -> Manifest | None:
@@ -160,14 +169,14 @@ def decode_manifest(body: bytes, key: str) -> Manifest:
             nonce=_text(document.get("nonce")),
             analyzer=_text(document.get("analyzer")),
             segments=tuple(
-                SegmentRef(_text(item[0]), _integer(item[1]), _integer(item[2]))
+                SegmentRef(_name(item[0]), _integer(item[1]), _integer(item[2]))
                 for item in _rows(document.get("segments"), 3)
             ),
             folds=tuple(
-                FoldRef(_text(item[0]), None if item[1] is None else _integer(item[1]))
+                FoldRef(_name(item[0]), None if item[1] is None else _integer(item[1]))
                 for item in _rows(document.get("folds"), 2)
             ),
-            trash=tuple(TrashRef(_text(item[0]), _integer(item[1])) for item in _rows(document.get("trash"), 2)),
+            trash=tuple(TrashRef(_name(item[0]), _integer(item[1])) for item in _rows(document.get("trash"), 2)),
         )
     except ValidationError as error:
         raise CorruptError(f"{key} holds no readable manifest: {error}", key=key) from error
@@ -182,6 +191,12 @@ def _rows(value: object, width: int) -> list[list[object]]:
 def _integer(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise ValidationError("a number is missing")
+    return value
+
+
+def _name(value: object) -> str:
+    if not isinstance(value, str) or not _NAME.fullmatch(value):
+        raise ValidationError("the name of a file is missing or malformed")
     return value
 
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from s3_agent_memory.domain.keys import Namespace
 from s3_agent_memory.domain.kinds import Kind
+from s3_agent_memory.errors import BackendError, ThrottledError
 from s3_agent_memory.index.manifest import Manifest, SegmentRef, add_fold, drop_folds, stamp_folds
 from s3_agent_memory.index.row import Row
 from s3_agent_memory.index.snapshot import Snapshot
@@ -134,15 +135,21 @@ class Folder:
         return ids, read.gone
 
     def _delete_folded_entries(self, namespace: Namespace, manifest: Manifest) -> _Expired:
-        """Delete the log entries of folds that were stamped long enough ago."""
+        """Delete the log entries of folds that were stamped long enough ago; what fails is left to the next fold."""
         horizon_ms = self._runtime.now_ms() - LOG_GRACE_MS
-        expired = [
+        due = [
             fold.segment_id for fold in manifest.folds if fold.stamped_ms is not None and fold.stamped_ms < horizon_ms
         ]
+        expired: set[str] = set()
         entry_count = 0
-        for segment_id in expired:
+        for segment_id in due:
             keys = self._reader.folded_keys_of(namespace, segment_id)
-            self._runtime.store.delete_many(keys)
+            try:
+                self._runtime.store.delete_many(keys)
+            except (BackendError, ThrottledError):
+                # Entries that stay do no harm, but an index that takes in nothing new would.
+                continue
+            expired.add(segment_id)
             entry_count += len(keys)
         return _Expired(frozenset(expired), entry_count)
 

@@ -255,7 +255,8 @@ class IndexReader:
         Raises:
             IndexBrokenError: there are memories that neither a segment nor the log knows.
         """
-        if cached.is_verified_young and cached.tail_keys <= tail_keys:
+        # An empty log says nothing: one that was lost looks the same.
+        if cached.is_verified_young and cached.tail_keys and cached.tail_keys <= tail_keys:
             return True
         horizon_ms = self._runtime.now_ms() - WRITE_AGE_MAX_MS
         limit = len(tail_keys) + 1

@@ -10,28 +10,33 @@ from s3_agent_memory.service.listing import pages
 from s3_agent_memory.service.runtime import Runtime
 
 _STEP_COUNT_MAX: Final = 1_000_000
+_PAGE_SIZE: Final = 1_000
 # Sorts after every key character that is allowed.
 _AFTER_ALL: Final = "\x7f"
 
 
 def discover(runtime: Runtime, root: Namespace | None = None) -> Iterator[Namespace]:
-    """Yield every namespace that holds anything, at or below ``root``; one LIST of one key for each folder found.
+    """Yield every namespace that holds anything, at or below ``root``.
 
-    This finds namespaces whose log was never folded, which have no marker yet.
+    This finds namespaces whose log was never folded, which have no marker yet. Listing goes page by page; what is left
+    of the last folder of a page is passed over, so a large folder costs one page.
     """
     prefix = names.MEMORY_PREFIX if root is None else namespace_prefix(root)
     start_after = ""
     seen: set[Namespace] = set()
     for _ in range(_STEP_COUNT_MAX):
-        page = runtime.store.list_page(prefix, start_after=start_after, limit=1)
-        if not page.objects:
+        page = runtime.store.list_page(prefix, start_after=start_after, limit=_PAGE_SIZE)
+        folder = ""
+        for item in page.objects:
+            if folder and item.key.startswith(folder):
+                continue
+            namespace, folder = _split(item.key)
+            # The folders of a namespace may lie on both sides of the namespaces below it.
+            if namespace is not None and namespace not in seen:
+                seen.add(namespace)
+                yield namespace
+        if page.is_last or not page.objects:
             return
-        key = page.objects[0].key
-        namespace, folder = _split(key)
-        # The folders of a namespace may lie on both sides of the namespaces below it.
-        if namespace is not None and namespace not in seen:
-            seen.add(namespace)
-            yield namespace
         start_after = folder + _AFTER_ALL
 
 

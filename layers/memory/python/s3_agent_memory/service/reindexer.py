@@ -1,14 +1,15 @@
 """Rebuilds the index of a namespace from its objects: it is a cache, and this is how it comes back."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from s3_agent_memory.domain.keys import Namespace, memory_prefix, tombstone_prefix
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.errors import ConflictError
 from s3_agent_memory.index.analyzer import Analyzer
-from s3_agent_memory.index.manifest import Manifest, SegmentRef, replace_segments, stamp_folds
+from s3_agent_memory.index.manifest import Manifest, SegmentRef, note_fold, replace_segments, stamp_folds
 from s3_agent_memory.index.row import Row
+from s3_agent_memory.service.folder import ENTRY_COUNT_MAX
 from s3_agent_memory.service.grace import DELETION_AGE_MS, UPLOAD_AGE_MAX_MS
 from s3_agent_memory.service.head import HeadStore, IndexBrokenError
 from s3_agent_memory.service.index_reader import IndexReader
@@ -55,9 +56,11 @@ class Reindexer:
         for _ in range(_ATTEMPT_COUNT_MAX):
             started_ms = self._runtime.now_ms()
             base = self._heads.load_or_empty(namespace)
+            # Listed before any object is read, so whatever these entries stand for is in the objects.
+            log_keys = self._reader.list_log(namespace, limit=ENTRY_COUNT_MAX)[:ENTRY_COUNT_MAX]
             corrupt: list[str] = []
-            outputs = tuple(self._write_segments(namespace, corrupt, progress))
-            if self._commit(namespace, base.manifest, outputs, started_ms):
+            outputs = tuple(self._write_segments(namespace, log_keys, corrupt, progress))
+            if self._commit(namespace, base.manifest, outputs, started_ms=started_ms, has_log_keys=bool(log_keys)):
                 view = self._reader.view(namespace)
                 return ReindexReport(
                     memories=view.snapshot.live_count,
@@ -73,20 +76,33 @@ class Reindexer:
         except IndexBrokenError:
             return ""
 
-    def _commit(self, namespace: Namespace, base: Manifest, outputs: tuple[SegmentRef, ...], started_ms: int) -> bool:
+    def _commit(
+        self,
+        namespace: Namespace,
+        base: Manifest,
+        outputs: tuple[SegmentRef, ...],
+        *,
+        started_ms: int,
+        has_log_keys: bool,
+    ) -> bool:
         def delta(fresh: Manifest) -> Manifest | None:
             now_ms = self._runtime.now_ms()
             if now_ms - started_ms > UPLOAD_AGE_MAX_MS:
                 return None
-            return replace_segments(
+            replaced = replace_segments(
                 stamp_folds(fresh, now_ms), base.segment_ids, outputs, analyzer=self._analyzer.signature, now_ms=now_ms
             )
+            return note_fold(replaced, outputs[0].id) if replaced is not None and has_log_keys else replaced
 
         return self._heads.commit(namespace, delta, replaces_corrupt=True) is not None
 
-    def _write_segments(self, namespace: Namespace, corrupt: list[str], progress: Progress) -> Iterator[SegmentRef]:
+    def _write_segments(
+        self, namespace: Namespace, log_keys: Sequence[str], corrupt: list[str], progress: Progress
+    ) -> Iterator[SegmentRef]:
+        """Write the segments, at least one; the first names the log entries that all of them take in."""
         rows: list[Row] = []
         term_count = done = 0
+        unnamed: Sequence[str] | None = log_keys
         for batch in self._id_batches(namespace):
             loaded = self._rows.load(namespace, batch, self._analyzer)
             corrupt.extend(loaded.corrupt_keys)
@@ -95,10 +111,13 @@ class Reindexer:
             done += len(batch)
             progress(done, None)
             if len(rows) >= _SEGMENT_ROWS_MAX or term_count >= _SEGMENT_TERMS_MAX:
-                yield self._writer.upload(namespace, rows, analyzer_signature=self._analyzer.signature)
-                rows, term_count = [], 0
-        if rows:
-            yield self._writer.upload(namespace, rows, analyzer_signature=self._analyzer.signature)
+                yield self._upload(namespace, rows, unnamed or ())
+                rows, term_count, unnamed = [], 0, None
+        if rows or unnamed is not None:
+            yield self._upload(namespace, rows, unnamed or ())
+
+    def _upload(self, namespace: Namespace, rows: Sequence[Row], log_keys: Sequence[str]) -> SegmentRef:
+        return self._writer.upload(namespace, rows, analyzer_signature=self._analyzer.signature, folded_keys=log_keys)
 
     def _id_batches(self, namespace: Namespace) -> Iterator[dict[str, Kind | None]]:
         """Yield every id that has an object, and those that lately had one, each with its kind if it is known."""

@@ -184,11 +184,13 @@ class ImportReport:
         overwritten: existing memories replaced (with ``overwrite``).
         skipped: ids that exist already.
         refused: ids that were forgotten (without ``resurrect``).
-        errors: lines that could not be read or stored.
+        failed: lines that could not be read or stored.
+        errors: why, for the first 100 of them.
     """
 
     imported: int = 0
     overwritten: int = 0
     skipped: int = 0
     refused: int = 0
+    failed: int = 0
     errors: tuple[LineError, ...] = field(default_factory=tuple)

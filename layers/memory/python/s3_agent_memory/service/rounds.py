@@ -74,7 +74,7 @@ class Round:
         except ValidationError:
             document = None
         after = document.get("after") if isinstance(document, dict) else None
-        return after if isinstance(after, str) else ""
+        return after if isinstance(after, str) and after.isascii() else ""
 
     def _save_cursor(self, after: str) -> None:
         """Save where to go on; two runs at once may overwrite each other, which repeats or skips a part once."""

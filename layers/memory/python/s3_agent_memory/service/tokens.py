@@ -1,5 +1,7 @@
 """Access tokens: created once, stored as a hash, revoked by deletion."""
 
+import builtins
+from contextlib import suppress
 from typing import Final
 
 from s3_agent_memory import names
@@ -105,17 +107,25 @@ class TokenService:
         return grant
 
     def list(self) -> list[Grant]:
-        """Return all grants, expired ones included, without their tokens."""
-        ids = [
+        """Return all grants that can be read, expired ones included, without their tokens."""
+        grants: builtins.list[Grant] = []
+        for token_id in self._ids():
+            with suppress(CorruptError):
+                grant = self._read(token_id)
+                grants.extend([grant] if grant else [])
+        return sorted(grants, key=lambda grant: (grant.created_at, grant.token_id))
+
+    def _ids(self) -> builtins.list[str]:
+        return [
             item.key.removeprefix(names.TOKEN_PREFIX).removesuffix(names.OBJECT_SUFFIX)
             for page in pages(self._runtime.store, names.TOKEN_PREFIX)
             for item in page
         ]
-        grants = [self._read(token_id) for token_id in ids]
-        return sorted((grant for grant in grants if grant), key=lambda grant: (grant.created_at, grant.token_id))
 
-    def revoke(self, token_id: str) -> Grant:
-        """Delete the grant whose id starts with ``token_id`` (at least 8 hexadecimal digits) and return it.
+    def revoke(self, token_id: str) -> str:
+        """Delete the grant whose id starts with ``token_id`` (at least 8 hexadecimal digits) and return its whole id.
+
+        A grant that cannot be read is revoked like any other.
 
         Raises:
             ValidationError: the id is too short.
@@ -124,12 +134,12 @@ class TokenService:
         """
         if len(token_id) < _ID_PREFIX_LENGTH_MIN or not set(token_id) <= set("0123456789abcdef"):
             raise ValidationError(f"a token id is at least {_ID_PREFIX_LENGTH_MIN} hexadecimal digits; see token list")
-        found = [grant for grant in self.list() if grant.token_id.startswith(token_id)]
+        found = [candidate for candidate in self._ids() if candidate.startswith(token_id)]
         if not found:
             raise NotFoundError(f"there is no token {token_id}")
         if len(found) > 1:
             raise ConflictError(f"{len(found)} tokens begin with {token_id}; give more digits")
-        self._runtime.store.delete(_key_of(found[0].token_id))
+        self._runtime.store.delete(_key_of(found[0]))
         return found[0]
 
     def _read(self, token_id: str) -> Grant | None:

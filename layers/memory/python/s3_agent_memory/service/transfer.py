@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Final
 
 from s3_agent_memory.domain.clock import to_datetime
-from s3_agent_memory.domain.codec import memory_from_json, memory_to_json
+from s3_agent_memory.domain.codec import MEMORY_FIELDS, memory_from_json, memory_to_json
 from s3_agent_memory.domain.ids import new_id
 from s3_agent_memory.domain.json_values import decode_json, encode_json
 from s3_agent_memory.domain.keys import Namespace, TruthKey, memory_prefix, tombstone_prefix
@@ -31,6 +31,7 @@ from s3_agent_memory.service.truth import Truth, decode_present
 from s3_agent_memory.service.writer import MemoryWriter
 
 _BATCH_SIZE: Final = 128
+_ERROR_COUNT_MAX: Final = 100
 _FOLD_LINE_COUNT: Final = 5_000
 
 
@@ -137,7 +138,7 @@ class Importer:
         """Import every line that can be read; a wrong line is reported with its number and changes nothing."""
         counts = dict.fromkeys(_Outcome, 0)
         errors: list[LineError] = []
-        done = unfolded = 0
+        done = unfolded = failed = 0
 
         def run(numbered: tuple[int, str | bytes]) -> _Outcome | LineError | None:
             return self._import_line(namespace, numbered, overwrite=overwrite, resurrect=resurrect)
@@ -149,7 +150,9 @@ class Importer:
                     done += 1
                     progress(done, None)
                     if isinstance(outcome, LineError):
-                        errors.append(outcome)
+                        failed += 1
+                        if len(errors) < _ERROR_COUNT_MAX:
+                            errors.append(outcome)
                     elif outcome is not None:
                         counts[outcome] += 1
                         unfolded += outcome in (_Outcome.IMPORTED, _Outcome.OVERWRITTEN)
@@ -162,6 +165,7 @@ class Importer:
             overwritten=counts[_Outcome.OVERWRITTEN],
             skipped=counts[_Outcome.SKIPPED],
             refused=counts[_Outcome.REFUSED],
+            failed=failed,
             errors=tuple(errors),
         )
 
@@ -192,6 +196,9 @@ class Importer:
         document = decode_json(body)
         if not isinstance(document, Mapping):
             raise ValidationError("a line must be a JSON object")
+        unknown = [name for name in document if name not in MEMORY_FIELDS]
+        if unknown:
+            raise ValidationError(f"unknown field {unknown[0]!r}; allowed are: " + ", ".join(MEMORY_FIELDS))
         defaults = {
             "id": new_id(self._runtime.clock, self._runtime.entropy),
             "kind": Kind.SEMANTIC.value,

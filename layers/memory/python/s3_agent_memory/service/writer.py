@@ -16,15 +16,17 @@ from s3_agent_memory.domain.ids import new_file_name, new_nonce
 from s3_agent_memory.domain.keys import Namespace, claim_key, log_prefix, tombstone_key
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.limits import Limits
-from s3_agent_memory.domain.memory import Memory
+from s3_agent_memory.domain.memory import Memory, check_version
 from s3_agent_memory.domain.timestamps import format_timestamp
 from s3_agent_memory.errors import (
     ConflictError,
     ForgottenError,
+    LimitExceededError,
     NotFoundError,
     PreconditionFailedError,
     ThrottledError,
     UnknownOutcomeError,
+    ValidationError,
 )
 from s3_agent_memory.index.analyzer import Analyzer
 from s3_agent_memory.index.log import LogEntry, encode_entry
@@ -97,7 +99,7 @@ class MemoryWriter:
                 tombstone = self._usable_tombstone(memory, resurrect=resurrect)
                 version = memory.version
                 if tombstone is not None:
-                    version = max(version, tombstone.tombstone.deletes_version + 1)
+                    version = check_version(max(version, tombstone.tombstone.deletes_version + 1))
                 written = self._put_new(replace(attempt, version=version), doubt)
                 if written is None:
                     written = self._settle(memory, doubt, resurrect=resurrect)
@@ -139,7 +141,7 @@ class MemoryWriter:
                 sent_at = self._later_than(present.memory.updated_at, sent_at)
                 changed = replace(
                     change.apply(present.memory, self._runtime.limits),
-                    version=present.memory.version + 1,
+                    version=check_version(present.memory.version + 1),
                     updated_at=sent_at,
                 )
                 etag = self._put(changed, doubt, if_match=present.etag)
@@ -187,7 +189,7 @@ class MemoryWriter:
     def _attempts(self, memory: Memory, what: str) -> Iterator[Memory]:
         """Yield the memory for each attempt, with an ``updated_at`` that strictly rises."""
         for number in self._runtime.retrier.attempts(what):
-            yield replace(memory, updated_at=memory.updated_at + number * _TICK)
+            yield replace(memory, updated_at=_ticks_after(memory.updated_at, number))
 
     def _put_new(self, memory: Memory, doubt: Doubt) -> _Written | None:
         """Create the object; None if the present state must be read to know what happened."""
@@ -196,7 +198,7 @@ class MemoryWriter:
 
     def _put(self, memory: Memory, doubt: Doubt, *, if_match: str | None = None, if_absent: bool = False) -> str | None:
         """Write the object on a condition and return its ETag; None if the present state must be read first."""
-        body = encode_memory(memory)
+        body = self._encode(memory)
         doubt.sent.add(body)
         try:
             etag = self._runtime.store.put(memory.key, body, if_match=if_match, if_absent=if_absent)
@@ -206,6 +208,22 @@ class MemoryWriter:
             etag = None
         doubt.may_have_effect = True
         return etag
+
+    def _encode(self, memory: Memory) -> bytes:
+        """Return the bytes of a memory that may be stored.
+
+        Raises:
+            LimitExceededError: they are more than a line of an import may have, so it could not be moved elsewhere.
+        """
+        body = encode_memory(memory)
+        maximum = self._runtime.limits.line_bytes_max
+        if len(body) > maximum:
+            raise LimitExceededError(
+                f"the memory is {len(body)} bytes of JSON; at most {maximum} are allowed",
+                limit="line_bytes_max",
+                maximum=maximum,
+            )
+        return body
 
     def _delete(self, present: PresentMemory, doubt: Doubt) -> bool:
         """Delete exactly this object; True if it is gone."""
@@ -241,7 +259,7 @@ class MemoryWriter:
     def _later_than(self, present: datetime, sent: datetime | None) -> datetime:
         now = to_datetime(self._runtime.clock.now_us())
         floor = present if sent is None else max(present, sent)
-        return max(now, floor + _TICK)
+        return max(now, _ticks_after(floor, 1))
 
     # --- a chosen id ----------------------------------------------------------------------------------------------
 
@@ -379,3 +397,11 @@ class MemoryWriter:
 def _refuse_other_kind(memory: Memory, tombstone: PresentTombstone | None) -> None:
     if tombstone is not None and tombstone.tombstone.kind is not memory.kind:
         raise ConflictError(f"the id {memory.id} belongs to the kind {tombstone.tombstone.kind}")
+
+
+def _ticks_after(moment: datetime, count: int) -> datetime:
+    try:
+        return moment + count * _TICK
+    except OverflowError:
+        # Only an import can have brought such a moment in.
+        raise ValidationError("a memory updated at the end of the year 9999 cannot be changed") from None

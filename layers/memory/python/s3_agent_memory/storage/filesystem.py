@@ -271,7 +271,11 @@ def _find_file(folder: int, name: str, key: str) -> int | None:
 
 
 def _status(folder: int, name: str, key: str) -> os.stat_result | None:
-    """Return what is known of a plain file; None if there is none, or a folder."""
+    """Return what is known of a plain file; None if there is none, or a folder.
+
+    Raises:
+        CorruptError: there is something else, such as a link.
+    """
     try:
         status = os.lstat(name, dir_fd=folder)
     except FileNotFoundError:
@@ -281,6 +285,15 @@ def _status(folder: int, name: str, key: str) -> os.stat_result | None:
     if stat.S_ISDIR(status.st_mode):
         return None
     raise _not_plain(key)
+
+
+def _listed_status(folder: int, name: str) -> os.stat_result | None:
+    """Return what is known of a plain file; None for anything else, which is no object and does not hide the others."""
+    with suppress(FileNotFoundError):
+        status = os.lstat(name, dir_fd=folder)
+        if stat.S_ISREG(status.st_mode):
+            return status
+    return None
 
 
 def _etag(status: os.stat_result) -> str:
@@ -346,7 +359,7 @@ def _walk(folder: int, path: str, prefix: str, start_after: str) -> Iterator[Lis
     for name in _names(folder, path, prefix, start_after):
         key = path + name
         if not name.endswith("/"):
-            status = _status(folder, name, key)
+            status = _listed_status(folder, name)
             if status is not None:
                 yield ListedObject(key, _etag(status), status.st_size, status.st_mtime_ns // 1_000_000)
             continue

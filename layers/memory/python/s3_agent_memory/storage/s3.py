@@ -1,11 +1,13 @@
 """Objects in an S3 bucket, or in anything that speaks S3 with conditional writes. The only module that knows boto3.
 
-Reads are retried by the SDK; writes never are, for a retry behind our back could lose against its own first attempt.
+Reads and clean-ups are retried by the SDK; other writes never are, for a retry behind our back could lose against its
+own first attempt.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
@@ -225,19 +227,23 @@ class S3ObjectStore:
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
         """See ``ObjectStore``."""
+        self._delete(self._writer, key, if_match)
+
+    def _delete(self, client: "S3Client", key: str, if_match: str | None = None) -> None:
         request: DeleteObjectRequestTypeDef = {"Bucket": self._bucket, "Key": self._prefix + key}
         if if_match is not None:
             request["IfMatch"] = if_match
         with self._errors_translated(key, is_write=True, is_conditional=if_match is not None):
             try:
-                self._writer.delete_object(**request)
+                client.delete_object(**request)
             except ClientError as error:
                 if if_match is not None or not _is_missing_object(error):
                     raise
 
     def delete_many(self, keys: Sequence[str]) -> None:
         """See ``ObjectStore``; up to 16 at a time. After an error the others have been tried nevertheless."""
-        self._in_parallel(self.delete, keys)
+        # Without a condition a deletion may be repeated. One of a thousand often fails, and then none would count.
+        self._in_parallel(partial(self._delete, self._reader), keys)
 
     @contextmanager
     def _errors_translated(self, key: str, *, is_write: bool = False, is_conditional: bool = False) -> Iterator[None]:

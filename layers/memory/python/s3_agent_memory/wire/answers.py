@@ -114,8 +114,11 @@ class ImportAnswer(Answer):
     overwritten: int
     skipped: int = Field(description="Ids that exist already.")
     refused: int = Field(description="Ids that were forgotten.")
-    errors: list[LineErrorDocument]
-    unread_lines: int = Field(description="Lines not looked at because time was up; send them again.")
+    failed: int = Field(description="Lines that could not be read or stored.")
+    errors: list[LineErrorDocument] = Field(description="Why, for the first 100 of them.")
+    unread_lines: int = Field(
+        description="How many lines at the end of the body were not looked at because time was up; send those again."
+    )
 
 
 class StatsAnswer(Answer):
@@ -137,6 +140,21 @@ class NamespacesAnswer(Answer):
     """Namespaces with memories that the token covers."""
 
     namespaces: list[str]
+
+
+class RootLinks(Answer):
+    """Where to go from here; paths below the root of this API."""
+
+    openapi: str
+    health: str
+
+
+class RootAnswer(Answer):
+    """What this service is."""
+
+    name: str
+    version: str
+    links: RootLinks
 
 
 class StatusAnswer(Answer):

@@ -8,6 +8,7 @@ identity: both come from the token.
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation
+from pydantic.config import JsonDict
 
 OPERATION_COUNT_MAX = 100
 
@@ -23,6 +24,15 @@ class Message(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, hide_input_in_errors=True)
 
 
+def _example(document: JsonDict) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"examples": [document]})
+
+
+_REMEMBER_EXAMPLE: JsonDict = {"content": "Alice is vegetarian", "tags": ["food"], "importance": 0.8}
+_UPDATE_EXAMPLE: JsonDict = {"content": "Alice is vegan", "metadata": {"confirmed": True}}
+_SEARCH_EXAMPLE: JsonDict = {"query": "what can Alice eat?", "tags": ["food"], "limit": 5}
+
+
 class AttributionMessage(Message):
     """Who a memory is about or from, as the caller's own code states it; never grants access to anything."""
 
@@ -34,6 +44,8 @@ class AttributionMessage(Message):
 
 class RememberRequest(Message):
     """A memory to store."""
+
+    model_config = _example(_REMEMBER_EXAMPLE)
 
     content: str = Field(description="The text; at most 16 KiB of UTF-8.")
     kind: KindName = Field(default="semantic", description="A fact, an event, or an instruction or preference.")
@@ -52,6 +64,8 @@ class RememberRequest(Message):
 class UpdateRequest(Message):
     """Changes to a memory; a field that is absent stays as it is."""
 
+    model_config = _example(_UPDATE_EXAMPLE)
+
     # A factory leaves no default in the schema, where an absent field means "unchanged" and not an empty value.
     content: str = Field(default_factory=str, description="The new text.")
     source: str | None = Field(default=None, description="The new source; null removes it.")
@@ -66,6 +80,8 @@ class UpdateRequest(Message):
 
 class SearchRequest(Message):
     """A question to the memories of a namespace."""
+
+    model_config = _example(_SEARCH_EXAMPLE)
 
     query: str = Field(description="At most 2,000 characters; empty ranks by recency and importance.")
     kind: KindName | None = None
@@ -84,6 +100,8 @@ class SearchRequest(Message):
 class RememberOperation(RememberRequest):
     """`POST /v1/memories` inside a batch."""
 
+    model_config = _example({"op": "remember", **_REMEMBER_EXAMPLE})
+
     op: Literal["remember"]
 
 
@@ -96,6 +114,8 @@ class GetOperation(Message):
 
 class UpdateOperation(UpdateRequest):
     """`PATCH /v1/memories/{id}` inside a batch."""
+
+    model_config = _example({"op": "update", "id": "diet", **_UPDATE_EXAMPLE})
 
     op: Literal["update"]
     id: str
@@ -111,6 +131,8 @@ class ForgetOperation(Message):
 
 class SearchOperation(SearchRequest):
     """`POST /v1/memories/search` inside a batch."""
+
+    model_config = _example({"op": "search", **_SEARCH_EXAMPLE})
 
     op: Literal["search"]
 
