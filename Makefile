@@ -17,9 +17,10 @@ FAST_SUITES := $(wildcard $(addprefix tests/,unit contract reference functions e
 .PHONY: help run test check check-static format lint types imports stress simulate simulate-mutations bench-bm25 bench-locomo lock clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
-	@echo "  Settings: ARGS='...' for the command behind a target, WORKERS=$(WORKERS), PYTHON=$(PYTHON)"
+	@echo "  Settings: PYTHON=$(PYTHON), WORKERS=$(WORKERS) for tests and simulations, and ARGS='...' for the command behind"
+	@echo "  run, test, check, stress, simulate, bench-bm25, bench-locomo and lock"
 
 run: $(STAMP) ## Run every function on this machine over a plain directory
 	$(BIN)/python functions/local_stack.py $(ARGS)

@@ -1,10 +1,11 @@
 """Recall on long conversations, over HTTP: how often the evidence of a question is among the first hits.
 
 Reads a file of LoCoMo (Maharana et al., "Evaluating Very Long-Term Conversational Memory of LLM Agents", ACL 2024),
-which is not part of this project. One turn of a dialogue is one memory, one dialogue is one namespace. Questions of the
-categories 1 (multi-hop), 2 (temporal), 3 (open-domain) and 4 (single-hop) with evidence in the dialogue are searched
-as they stand. Recall@k is the share of a question's evidence among the first k hits, averaged over questions; nDCG@10
-has gain 1 for evidence (Järvelin and Kekäläinen 2002).
+which is not part of this project: data/locomo10.json of https://github.com/snap-research/locomo. One turn of a dialogue
+is one memory, one dialogue is one namespace. Questions of the categories 1 (multi-hop), 2 (temporal), 3 (open-domain)
+and 4 (single-hop) with evidence in the dialogue are searched as they stand. Recall@k is the share of a question's
+evidence among the first k hits, averaged over questions; nDCG@10 has gain 1 for evidence (Järvelin and Kekäläinen
+2002).
 
     python benchmarks/locomo.py --data locomo10.json
 """
@@ -40,6 +41,10 @@ IMPORT_COUNT = 100
 NDJSON = "application/x-ndjson"
 START_SECONDS_MAX = 30.0
 ROOT_NAMESPACE = "locomo"
+WHERE_FROM = (
+    "the data is not part of this project: get data/locomo10.json from https://github.com/snap-research/locomo "
+    "and name it: make bench-locomo ARGS='--data locomo10.json'"
+)
 
 
 @dataclass(frozen=True)
@@ -273,17 +278,20 @@ def _row(name: str, found: Sequence[Measurement]) -> str:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description="Recall on the long conversations of LoCoMo, over HTTP.")
-    parser.add_argument("--data", type=Path, default=find_data(), help="a LoCoMo file (default: %(default)s)")
+    parser.add_argument("--data", type=Path, help="a LoCoMo file (default: ../*/data/locomo*.json, if there is one)")
     parser.add_argument("--url", help="a running service (default: start the local stack over an empty directory)")
     parser.add_argument("--token", help=f"a token that covers {ROOT_NAMESPACE} and all below it, for --url")
     parser.add_argument("--text-only", action="store_true", help="leave the speaker's name out of the content")
     arguments = parser.parse_args()
-    if arguments.data is None or not arguments.data.is_file():
-        print("skipped: no LoCoMo file; get locomo10.json from github.com/snap-research/locomo and name it by --data")
-        return
     if arguments.url and not arguments.token:
         parser.error("--url needs --token")
-    dialogues = read_dialogues(arguments.data, with_author=not arguments.text_only)
+    path = arguments.data or find_data()
+    if path is None:
+        print(f"skipped: there is no LoCoMo file beside this repository; {WHERE_FROM}")
+        return
+    if not path.is_file():
+        sys.exit(f"error: there is no file {path}; {WHERE_FROM}")
+    dialogues = read_dialogues(path, with_author=not arguments.text_only)
     if arguments.url:
         print(report(*measure(Client(arguments.url, arguments.token), dialogues)))
         return

@@ -31,7 +31,11 @@ class HttpAnswer:
 
 
 def to_event(request: HttpRequest) -> dict[str, Any]:
-    """Return the event of a request: the path decoded, the query as it came, a body that is no text as Base64."""
+    """Return the event of a request: the path decoded, the query as it came, a body that is no text as Base64.
+
+    Raises:
+        ValueError: the target is no URL.
+    """
     parts = urlsplit(request.target)
     # API Gateway hands over the decoded path.
     path = unquote(parts.path)

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from aws_lambda_powertools.metrics import EphemeralMetrics
+
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
 MEMORY_MB: Final = 1_769
@@ -44,6 +46,7 @@ class LocalFunction:
         self.name = name
         self._monotonic = monotonic
         self._handler = handler
+        self._metrics: EphemeralMetrics | None = None
         self._timeout_seconds = timeout_seconds
         self._numbers = itertools.count(1)
         # The event handlers of the functions keep the current request in class attributes.
@@ -52,7 +55,8 @@ class LocalFunction:
     def load(self) -> Handler:
         """Import the handler, as a cold start does, and return it."""
         if self._handler is None:
-            self._handler = importlib.import_module(f"functions.{self.name}.handler").lambda_handler
+            module = importlib.import_module(f"functions.{self.name}.handler")
+            self._handler, self._metrics = module.lambda_handler, module.metrics
         return self._handler
 
     def invoke(self, event: Mapping[str, Any]) -> dict[str, Any]:
@@ -60,9 +64,17 @@ class LocalFunction:
         # The round trip shows at once what would not survive the way through Lambda.
         received = json.loads(json.dumps(event))
         with self._lock:
-            answer = self.load()(received, self._context())
+            answer = self._call(received)
         sent: dict[str, Any] = json.loads(json.dumps(answer))
         return sent
+
+    def _call(self, event: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return self.load()(event, self._context())
+        finally:
+            # Metrics that are not published are kept, and printed all the same when there are a hundred.
+            if self._metrics is not None:
+                self._metrics.clear_metrics()
 
     def _context(self) -> LocalContext:
         ends_at = self._monotonic() + self._timeout_seconds

@@ -8,10 +8,13 @@ import errno
 import io
 import itertools
 import logging
+import re
 import socket
+import string
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
+from urllib.parse import quote
 
 from functions.local_events import HttpAnswer, HttpRequest, from_answer, to_authorizer_event, to_event, with_authorizer
 from functions.local_function import LocalFunction
@@ -22,8 +25,11 @@ BODY_BYTES_MAX: Final = 10 * 1024 * 1024
 REQUEST_SECONDS_MAX: Final = 20.0
 CONNECTION_COUNT_MAX: Final = 256
 _HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
+_LENGTH: Final = re.compile(r"[0-9]{1,15}")
+_LOGGED_LENGTH_MAX: Final = 200
 
 logger = logging.getLogger(__name__)
+access_logger = logging.getLogger("functions.access")
 
 
 class PortInUseError(Exception):
@@ -78,6 +84,9 @@ class LocalGateway(ThreadingHTTPServer):
         """Return the functions' answer to a request; a function that raises is an internal problem."""
         try:
             event = to_event(request)
+        except ValueError:
+            return GatewayError("validation", "the target of the request is no URL").answer
+        try:
             decision = self._authorizer.invoke(to_authorizer_event(event))
             if not decision["isAuthorized"]:
                 return GatewayError("forbidden", "the authorizer refused the request").answer
@@ -157,12 +166,15 @@ class _Connection(BaseHTTPRequestHandler):
         raise AttributeError(name)
 
     def _serve(self) -> None:
+        began_s = self.server.monotonic()
         try:
-            self._send(self.server.answer(self._read_request()))
+            answer = self.server.answer(self._read_request())
         except GatewayError as error:
             # What follows on this connection may be the rest of a body, so nothing more is read from it.
             self.close_connection = True
-            self._send(error.answer)
+            answer = error.answer
+        _log_access(self.command, self.path, answer.status, seconds=self.server.monotonic() - began_s)
+        self._send(answer)
 
     def _read_request(self) -> HttpRequest:
         hosts = self.headers.get_all("Host") or []
@@ -182,21 +194,31 @@ class _Connection(BaseHTTPRequestHandler):
         )
 
     def _read_body(self) -> bytes:
+        size_bytes = self._announced_size_bytes()
+        if self.headers.get("Expect", "").lower() == "100-continue":
+            super().handle_expect_100()
+        try:
+            body = self.rfile.read(size_bytes)
+        except TimeoutError:
+            raise GatewayError("request_timeout", "the body did not come in time") from None
+        if len(body) < size_bytes:
+            raise GatewayError("validation", "the body is shorter than its Content-Length")
+        return body
+
+    def _announced_size_bytes(self) -> int:
         if "Transfer-Encoding" in self.headers:
             raise GatewayError("length_required", "send the body with a Content-Length")
         lengths = set(self.headers.get_all("Content-Length") or ["0"])
         length = lengths.pop()
-        if lengths or not (length.isascii() and length.isdigit()):
-            raise GatewayError("validation", "Content-Length must be one number")
-        if int(length[:20]) > BODY_BYTES_MAX:
+        if lengths or not _LENGTH.fullmatch(length):
+            raise GatewayError("validation", "Content-Length must be one number of at most 15 digits")
+        if int(length) > BODY_BYTES_MAX:
             raise GatewayError("body_too_large", f"a request may have at most {BODY_BYTES_MAX} bytes")
-        try:
-            body = self.rfile.read(int(length))
-        except TimeoutError:
-            raise GatewayError("request_timeout", "the body did not come in time") from None
-        if len(body) < int(length):
-            raise GatewayError("validation", "the body is shorter than its Content-Length")
-        return body
+        return int(length)
+
+    def handle_expect_100(self) -> bool:
+        """Leave it to the reading of the body to say that the client may go on: its length is not checked yet."""
+        return True
 
     def _send(self, answer: HttpAnswer) -> None:
         self.connection.settimeout(REQUEST_SECONDS_MAX)
@@ -217,11 +239,23 @@ class _Connection(BaseHTTPRequestHandler):
         self.command = getattr(self, "command", None) or "GET"
         # Until a request line is understood the base class takes it for one of HTTP/0.9, which knows no status.
         self.request_version = self.protocol_version
-        self._send(GatewayError("validation", message or "this is no HTTP request").answer)
+        answer = GatewayError("validation", message or "this is no HTTP request").answer
+        _log_access("-", "-", answer.status, seconds=0)
+        self._send(answer)
 
     def version_string(self) -> str:
         """Name the server without telling its versions."""
         return "s3-agent-memory"
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Leave the log to the functions: a request line may hold text that belongs in no log."""
+        """Say nothing: a request line may hold text that belongs in no log."""
+
+
+def _log_access(method: str, target: str, status: int, *, seconds: float) -> None:
+    # A query may hold text of memories, and a whole URL a password before its path.
+    path = re.split("[?#]", target, maxsplit=1)[0] if target.startswith("/") else "-"
+    access_logger.info("%s %s %d %.1f ms", _printable(method), _printable(path), status, seconds * 1_000)
+
+
+def _printable(text: str) -> str:
+    return quote(text[:_LOGGED_LENGTH_MAX], safe=string.punctuation)

@@ -4,29 +4,32 @@ Run it with ``make run`` or ``python functions/local_stack.py``. ``LocalSettings
 store is chosen like everywhere else (``S3_AGENT_MEMORY_URL``, a directory by default).
 """
 
+import hashlib
 import logging
+import math
 import os
 import shlex
 import signal
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
-from urllib.parse import unquote, urlsplit
 
 if not __package__:
     # As a script, Python looks for modules beside this file instead of in the project.
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
 from functions.local_function import LocalFunction
-from functions.local_gateway import ADDRESS, LocalGateway, PortInUseError
+from functions.local_gateway import ADDRESS, LocalGateway, PortInUseError, access_logger
 from functions.local_queue import WINDOW_SECONDS, ChangeQueue
 from functions.local_schedule import Schedule
 from s3_agent_memory import bootstrap
 from s3_agent_memory.edge import aws_events, token_file
+from s3_agent_memory.errors import ValidationError
 
 EXIT_FAILED: Final = 1
 EXIT_USAGE: Final = 2
@@ -34,10 +37,14 @@ API_SECONDS: Final = 29.0
 EVENT_SECONDS: Final = 60.0
 # How soon the gateway notices that it is to stop.
 POLL_SECONDS: Final = 0.1
+# Less would leave no time for anything else, more is surely a mistake.
+INTERVAL_SECONDS_MIN: Final = 0.1
+SECONDS_MAX: Final = 31_536_000
 TOKEN_NAMESPACE: Final = "default"
 _EVENT_FUNCTIONS: Final = ("indexer", "pruner", "sweeper")
 _REQUEST_FUNCTIONS: Final = ("http_api", "authorizer")
 _URL_NAME: Final = "S3_AGENT_MEMORY_URL"
+_TOKEN_FOLDER: Final = Path(".agent-memory")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,29 +68,35 @@ class LocalSettings:
         """Return the settings.
 
         Raises:
-            ValueError: one is no positive number; the message names it.
+            ValueError: one is not what it may be; the message names it.
         """
         usual = cls()
-        port = _number(environ, "PORT", usual.port)
-        if port != int(port) or port > 65_535:
-            raise ValueError("PORT must be a whole number from 0 to 65535")
+        least = INTERVAL_SECONDS_MIN
         return cls(
-            port=int(port),
-            prune_seconds=_number(environ, "PRUNE_INTERVAL_SECONDS", usual.prune_seconds),
-            sweep_seconds=_number(environ, "SWEEP_INTERVAL_SECONDS", usual.sweep_seconds),
-            window_seconds=_number(environ, "INDEX_WINDOW_SECONDS", usual.window_seconds),
+            port=_port(environ, usual.port),
+            prune_seconds=_seconds(environ, "PRUNE_INTERVAL_SECONDS", usual.prune_seconds, least=least),
+            sweep_seconds=_seconds(environ, "SWEEP_INTERVAL_SECONDS", usual.sweep_seconds, least=least),
+            window_seconds=_seconds(environ, "INDEX_WINDOW_SECONDS", usual.window_seconds, least=0),
         )
 
 
-def _number(environ: Mapping[str, str], name: str, default: float) -> float:
+def _port(environ: Mapping[str, str], default: int) -> int:
+    text = environ.get("PORT") or str(default)
+    port = int(text) if text.isascii() and text.isdigit() and len(text) <= 5 else -1
+    if not 0 <= port <= 65_535:
+        raise ValueError("PORT must be a whole number from 0 to 65535")
+    return port
+
+
+def _seconds(environ: Mapping[str, str], name: str, default: float, *, least: float) -> float:
     try:
-        number = float(environ.get(name) or default)
+        seconds = float(environ.get(name) or default)
     except ValueError:
-        number = -1.0
-    # Threads cannot wait longer than this; it also refuses infinity and, by comparing, NaN.
-    if not 0 <= number <= threading.TIMEOUT_MAX:
-        raise ValueError(f"{name} must be a positive number")
-    return number
+        seconds = math.nan
+    # No comparison holds for NaN.
+    if not least <= seconds <= SECONDS_MAX:
+        raise ValueError(f"{name} must be a number of seconds from {least:g} to {SECONDS_MAX}")
+    return seconds
 
 
 class LocalStack:
@@ -127,26 +140,26 @@ def _function(name: str, timeout_seconds: float) -> LocalFunction:
 def main() -> int:
     """Run until interrupted, and return the exit code: 0, 1 if the store failed, 2 for wrong settings."""
     _prepare_environment()
+    _prepare_logs()
     try:
         settings = LocalSettings.from_environment(os.environ)
-        store_url = bootstrap.Settings.from_environment().url
-        stack = LocalStack(settings, store_url=store_url)
-        token_path = _token_path(store_url)
+        store_settings = bootstrap.Settings.from_environment()
+        stack = LocalStack(settings, store_url=store_settings.url)
+        token_path = _token_path(store_settings)
         is_new = token_file.ensure_token(
             token_path, bootstrap.build_token_service(), principal="local", namespace=TOKEN_NAMESPACE
         )
-    except ValueError as error:
+    except (ValueError, ValidationError) as error:
         return _fail(str(error), EXIT_USAGE)
     except PortInUseError as error:
         return _fail(f"{error}; choose another one with PORT=...", EXIT_USAGE)
     except Exception as error:  # noqa: BLE001  # A store fails in its own ways; the reason is for the reader.
         return _fail(f"the store cannot be used: {error}", EXIT_FAILED)
-    _run(stack, _banner(stack.gateway.port, store_url, token_path, is_new=is_new))
+    _run(stack, _banner(stack.gateway.port, store_settings.url, token_path, is_new=is_new))
     return 0
 
 
 def _prepare_environment() -> None:
-    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
     os.environ.setdefault("POWERTOOLS_METRICS_DISABLED", "true")
     os.environ.setdefault("POWERTOOLS_LOG_LEVEL", "WARNING")
     if os.environ.get(_URL_NAME) == "memory://":
@@ -154,24 +167,45 @@ def _prepare_environment() -> None:
         os.environ[_URL_NAME] = "memory://local-stack"
 
 
+def _prepare_logs() -> None:
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", datefmt="%Y-%m-%dT%H:%M:%S%z"))
+    access_logger.addHandler(handler)
+    access_logger.setLevel(logging.INFO)
+    access_logger.propagate = False
+    # A function that fails has no metrics, and nobody here waits for them.
+    warnings.filterwarnings("ignore", message="No application metrics to publish")
+
+
 def _run(stack: LocalStack, banner: str) -> None:
     stopping = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopping.set())
     stack.start()
-    print(banner, flush=True)
+    _say(banner)
     stopping.wait()
     # A second interrupt ends the process at once.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
-    print("stopping: finishing requests and indexing what is pending", flush=True)
+    _say("stopping: finishing requests and indexing what is pending")
     stack.stop()
 
 
-def _token_path(store_url: str) -> Path:
-    parts = urlsplit(store_url)
-    folder = unquote(parts.netloc + parts.path) if parts.scheme == "file" else ".agent-memory"
-    return Path(folder) / "token"
+def _say(text: str) -> None:
+    try:
+        print(text, flush=True)
+    except OSError:
+        # Nobody reads any more, which must not keep the stack from stopping. Python flushes once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _token_path(settings: bootstrap.Settings) -> Path:
+    directory = bootstrap.store_directory(settings)
+    if directory is not None:
+        return directory / "token"
+    # Each store has tokens of its own, so no two may share a file.
+    return _TOKEN_FOLDER / f"token.{hashlib.sha256(settings.url.encode()).hexdigest()[:8]}"
 
 
 def _banner(port: int, store_url: str, token_path: Path, *, is_new: bool) -> str:
@@ -180,7 +214,7 @@ def _banner(port: int, store_url: str, token_path: Path, *, is_new: bool) -> str
     curl = f"curl -sS {authorization} -H 'Content-Type: application/json'"
     return f"""s3-agent-memory runs at {base}
   data   {store_url}
-  token  {token_path} ({"new" if is_new else "as before"}; namespace {TOKEN_NAMESPACE!r}: read, write, erase)
+  token  {token_path} ({"new" if is_new else "as before"}; namespace {TOKEN_NAMESPACE!r}: read, write)
   API    {base}/openapi.json
 
 Remember:

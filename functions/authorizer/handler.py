@@ -3,15 +3,15 @@
 import sys
 from typing import Any
 
-from aws_lambda_powertools import Logger, Metrics
-from aws_lambda_powertools.metrics import MetricUnit
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from s3_agent_memory import bootstrap
 from s3_agent_memory.edge import http_auth
 
 logger = Logger(service="authorizer", stream=sys.stderr)
-metrics = Metrics(namespace="S3AgentMemory", service="authorizer")
+metrics = EphemeralMetrics(namespace="S3AgentMemory", service="authorizer")
 tokens = bootstrap.build_token_service()  # Once per cold start: settings read, clients built.
 
 

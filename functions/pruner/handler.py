@@ -4,14 +4,14 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
-from aws_lambda_powertools import Logger, Metrics
-from aws_lambda_powertools.metrics import MetricUnit
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from s3_agent_memory import bootstrap
 
 logger = Logger(service="pruner", stream=sys.stderr)
-metrics = Metrics(namespace="S3AgentMemory", service="pruner")
+metrics = EphemeralMetrics(namespace="S3AgentMemory", service="pruner")
 pruner = bootstrap.build_pruner()  # Once per cold start: settings read, clients built.
 
 

@@ -79,6 +79,7 @@ class FaultyObjectStore:
         inner: the store without faults.
         requests: every request since the start or the last ``forget_requests``.
         late_request_count: how many requests later the effect of ``LATE_EFFECT`` happens.
+        reads_backwards: True if the last of several reads is answered first; what is sent at once has no order.
 
     Example:
         store = FaultyObjectStore(inner)
@@ -89,6 +90,7 @@ class FaultyObjectStore:
         self.inner = inner
         self.requests: list[Request] = []
         self.late_request_count = late_request_count
+        self.reads_backwards = False
         self._rules: list[_Rule] = []
         self._late: list[tuple[int, Callable[[], object]]] = []
 
@@ -135,6 +137,8 @@ class FaultyObjectStore:
 
     def read_many(self, reads: Sequence[Read]) -> list[ReadResult]:
         """See ``ObjectStore``."""
+        if self.reads_backwards:
+            return [self._read(read) for read in reversed(reads)][::-1]
         return [self._read(read) for read in reads]
 
     def _read(self, read: Read) -> ReadResult:

@@ -133,12 +133,12 @@ class Client:
     token: str | None
     namespace: str
 
-    def send(self, method, target, body=None, *, headers=None, is_base64=False, remaining_ms=29_000) -> Answer:
+    def send(self, method, target, body=None, *, headers=None, is_base64=False, context=None) -> Answer:
         sent = {"content-type": "application/json", **(headers or {})}
         if self.token is not None:
             sent["authorization"] = f"Bearer {self.token}"
         event = authorized(make_event(method, target, body, sent, is_base64=is_base64))
-        answer = answer_of(load_handler("http_api").lambda_handler(event, Context(remaining_ms)))
+        answer = answer_of(load_handler("http_api").lambda_handler(event, context or Context()))
         check_contract(method, target, answer)
         return answer
 

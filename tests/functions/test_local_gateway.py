@@ -2,6 +2,8 @@
 
 import http.client
 import json
+import logging
+import re
 import socket
 import threading
 import time
@@ -139,7 +141,8 @@ def test_the_names_of_this_machine_are_accepted(start, host):
         ("Content-Length: -1\r\n", 400, "validation"),
         ("Content-Length: 1\r\nContent-Length: 2\r\n", 400, "validation"),
         ("Content-Length: five\r\n", 400, "validation"),
-        ("Content-Length: 99999999999999999999999999\r\n", 413, "body_too_large"),
+        ("Content-Length: +5\r\n", 400, "validation"),
+        ("Content-Length: \u0665\r\n", 400, "validation"),
         (f"Content-Length: {local_gateway.BODY_BYTES_MAX + 1}\r\n", 413, "body_too_large"),
         ("Content-Length: 10\r\n", 400, "validation"),
     ],
@@ -150,6 +153,78 @@ def test_a_body_that_cannot_be_read_is_a_problem_and_ends_the_connection(start, 
     head, _, body = speak(gateway, request.encode()).partition(b"\r\n\r\n")
     assert head.startswith(f"HTTP/1.1 {status} ".encode())
     assert (b"connection: close" in head.lower(), json.loads(body)["code"]) == (True, code)
+
+
+@pytest.mark.parametrize(
+    ("length", "status"),
+    [
+        (str(local_gateway.BODY_BYTES_MAX + 1), 413),
+        ("9" * 15, 413),
+        (f"{local_gateway.BODY_BYTES_MAX + 1:020}", 400),
+        ("9" * 16, 400),
+        ("0" * 5_000, 400),
+    ],
+)
+def test_a_length_that_is_refused_is_refused_before_the_body_comes(start, length, status):
+    gateway = start()
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=10) as connection:
+        head = f"POST / HTTP/1.1\r\nHost: localhost:{gateway.port}\r\nContent-Length: {length}\r\n\r\n"
+        connection.sendall(head.encode())
+        assert connection.recv(65_536).startswith(f"HTTP/1.1 {status} ".encode())
+
+
+@pytest.mark.parametrize(("length", "status"), [("2", 100), (str(local_gateway.BODY_BYTES_MAX + 1), 413)])
+def test_a_client_that_asks_whether_to_go_on_is_told_by_the_length(start, length, status):
+    gateway = start()
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=10) as connection:
+        head = f"POST / HTTP/1.1\r\nHost: localhost:{gateway.port}\r\nContent-Length: {length}\r\n"
+        connection.sendall(head.encode() + b"Expect: 100-continue\r\n\r\n")
+        assert connection.recv(65_536).startswith(f"HTTP/1.1 {status} ".encode())
+
+
+@pytest.mark.parametrize("target", ["http://[::1/healthz", "http://[x]/"])
+def test_a_target_that_is_no_url_is_a_problem(start, target):
+    gateway = start()
+    received = speak(gateway, f"GET {target} HTTP/1.1\r\nHost: localhost:{gateway.port}\r\n\r\n".encode())
+    head, _, body = received.partition(b"\r\n\r\n")
+    assert (head.split()[1], json.loads(body)["code"]) == (b"400", "validation")
+
+
+def test_a_whole_url_as_a_target_is_its_path(start):
+    gateway = start()
+    head = f"GET http://localhost:{gateway.port}/a?b HTTP/1.1\r\nHost: localhost:{gateway.port}\r\n\r\n"
+    seen = json.loads(speak(gateway, head.encode()).partition(b"\r\n\r\n")[2])
+    assert (seen["rawPath"], seen["rawQueryString"]) == ("/a", "b")
+
+
+@pytest.mark.parametrize(
+    ("line", "logged"),
+    [
+        ("GET /v1/memories/a%20b?tag=MARKER#MARKER HTTP/1.1", "GET /v1/memories/a%20b 200"),
+        ("POST http://MARKER@localhost/ HTTP/1.1", "POST - 200"),
+        ("\x1b[31mGET /\x1b[31m\u00fc HTTP/1.1", "%1B[31mGET /%1B[31m%C3%BC 200"),
+        ("GET http://[::1/MARKER HTTP/1.1", "GET - 400"),
+        ("MARKER", "- - 400"),
+    ],
+)
+def test_the_access_log_has_one_printable_line_without_query_and_credentials(start, caplog, line, logged):
+    caplog.set_level(logging.INFO, logger="functions.access")
+    gateway = start()
+    speak(gateway, f"{line}\r\nHost: localhost:{gateway.port}\r\n\r\n".encode("latin-1"))
+    (message,) = [record.getMessage() for record in caplog.records if record.name == "functions.access"]
+    assert re.fullmatch(rf"{re.escape(logged)} \d+\.\d ms", message), message
+
+
+def test_a_long_target_is_cut_in_the_access_log(start, caplog):
+    caplog.set_level(logging.INFO, logger="functions.access")
+    gateway = start()
+    speak(gateway, f"GET /{'x' * 60_000} HTTP/1.1\r\nHost: localhost:{gateway.port}\r\n\r\n".encode())
+    assert len(caplog.messages[0]) < 1_000
+
+
+def test_a_refusal_of_the_gateway_ends_its_line(start):
+    received = speak(start(), b"nonsense\r\n\r\n")
+    assert received.endswith(b"}\n")
 
 
 def test_what_is_no_http_is_a_problem(start):

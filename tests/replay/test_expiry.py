@@ -80,6 +80,15 @@ def test_an_update_in_time_moves_expiry(world: World) -> None:
     assert all(read(world.memories) == [] for read in READS.values())
 
 
+def test_an_eventual_answer_never_has_what_has_expired(world: World) -> None:
+    world.memories.remember(NAMESPACE, "text", id=ID)
+    world.fold()
+    world.memories.update(NAMESPACE, ID, ttl=1)
+    world.clock.advance(1)
+    assert list(world.memories.recall(NAMESPACE, "text", consistency="eventual")) == []
+    assert world.memories.list(NAMESPACE, consistency="eventual").memories == ()
+
+
 def test_an_update_of_other_fields_keeps_expiry(world: World) -> None:
     before = world.memories.remember(NAMESPACE, "text", id=ID, ttl=10)
     assert world.memories.update(NAMESPACE, ID, content="new").expires_at == before.expires_at

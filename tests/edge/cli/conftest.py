@@ -1,6 +1,9 @@
-"""Runs the command line in this process, over a store in a directory of its own."""
+"""Runs the command line, in this process or in one of its own, over a store in a directory of its own."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +31,15 @@ class Outcome:
 
 Run = Callable[..., Outcome]
 
+COMMANDS = (
+    *"remember recall get forget update list prune reindex sweep stats namespaces export import".split(),
+    "token create",
+    "token list",
+    "token revoke",
+)
+PROGRAM = [sys.executable, "-c", "import sys; from s3_agent_memory.edge.cli import main; sys.exit(main())"]
+TIMEOUT_SECONDS = 120
+
 
 @pytest.fixture
 def store_url(tmp_path: Path) -> str:
@@ -52,3 +64,21 @@ def run(store_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
         return Outcome(exit_code, captured.out, captured.err)
 
     return run_command
+
+
+@pytest.fixture
+def environment(store_url: str) -> dict[str, str]:
+    """An environment that points at the empty store, in a poor locale and without a home."""
+    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "PYTHONPATH", "TMPDIR")}
+    return {**kept, names.ENV_URL: store_url, names.ENV_NAMESPACE: "users/alice"}
+
+
+def run_process(environment: dict[str, str], *argv: str | bytes) -> subprocess.CompletedProcess[bytes]:
+    """Run the command line in a process of its own."""
+    return subprocess.run([*PROGRAM, *argv], env=environment, capture_output=True, check=False, timeout=TIMEOUT_SECONDS)
+
+
+def run_redirected(environment: dict[str, str], redirection: str, *argv: str) -> subprocess.CompletedProcess[bytes]:
+    """Run the command line in a process of its own, with a shell's redirection such as ``>&-``."""
+    shell = ["sh", "-c", f'exec "$@" {redirection}', "sh", *PROGRAM, *argv]
+    return subprocess.run(shell, env=environment, capture_output=True, check=False, timeout=TIMEOUT_SECONDS)

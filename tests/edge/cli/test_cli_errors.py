@@ -1,5 +1,6 @@
 """Exit codes and messages of commands that cannot do what was asked."""
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,8 @@ def test_what_is_not_there_exits_with_1(run: Run, argv: list[str]) -> None:
         ["remember", "x", "-n", ""],
         ["remember", "x", "-n", "users/*"],
         ["remember", "x", "--url", "ftp://host/dir"],
+        ["remember", "x", "--url", "s3://[bad"],
+        ["remember", "x", "--url", "file://~nobody-has-this-name/q"],
         ["recall", "q", "--limit", "0"],
         ["recall", "q", "--limit", "-1"],
         ["recall", "q", "--limit", "5000"],
@@ -66,6 +69,7 @@ def test_what_is_not_there_exits_with_1(run: Run, argv: list[str]) -> None:
         ["import", "/"],
         ["export", "-o", "/"],
         ["export", "-o", "/does/not/exist/file.jsonl"],
+        ["export", "-o", "n" * 300],
         ["namespaces", "users/*"],
         ["token", "create", "--principal", ""],
         ["token", "create", "--principal", "p", "--ttl-days", "0"],
@@ -119,6 +123,30 @@ def test_a_store_that_cannot_be_reached_exits_with_3(run: Run, monkeypatch: pyte
 def test_an_error_is_one_line_with_its_code_and_a_next_step(run: Run) -> None:
     lines = run("get", "nothing").err.splitlines()
     assert [lines[0].startswith("error: "), lines[0].endswith("[not_found]"), lines[1][:6]] == [True, True, "hint: "]
+
+
+def test_a_token_that_is_not_there_hints_at_the_list_of_tokens(run: Run) -> None:
+    assert run("token", "revoke", "0123456789").err.splitlines()[1] == "hint: `token list` shows the tokens there are"
+
+
+def test_an_error_of_the_system_names_its_reason_and_its_file(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_settings: bootstrap.Settings) -> None:
+        raise OSError(errno.EMFILE, "Too many open files", "/some/file")
+
+    monkeypatch.setattr(cli_commands, "_open", fail)
+    outcome = run("stats")
+    expected = "error: the system refused: Too many open files: /some/file [system]\n"
+    assert (outcome.exit_code, outcome.err) == (3, expected)
+
+
+def test_a_working_directory_that_is_gone_is_not_blamed_on_standard_output(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    outcome = run("list", "--url", "file://./store")
+    assert (outcome.exit_code, "standard output" in outcome.err) == (3, False)
 
 
 def test_an_error_leaves_standard_output_empty(run: Run) -> None:

@@ -7,13 +7,8 @@ import sys
 import pytest
 
 from s3_agent_memory.edge.cli import build_parser
-from tests.edge.cli.conftest import Run
-
-COMMANDS = ("remember recall get forget update list prune reindex sweep stats namespaces export import".split()) + [
-    "token create",
-    "token list",
-    "token revoke",
-]
+from s3_agent_memory.edge.cli_errors import UsageError
+from tests.edge.cli.conftest import COMMANDS, Run
 
 
 @pytest.mark.parametrize("argv", [["-n", "users/alice", "stats"], ["stats", "-n", "users/alice"]])
@@ -72,13 +67,38 @@ def test_a_wrong_command_line_exits_with_2(run: Run, argv: list[str]) -> None:
     assert run(*argv).exit_code == 2
 
 
-def test_a_wrong_command_line_says_what_is_wrong(run: Run) -> None:
-    assert "argument --data: not valid JSON" in run("remember", "x", "--data", "{").err
+def test_a_wrong_command_line_is_one_line_and_a_hint_to_the_help_of_the_command(run: Run) -> None:
+    assert run("remember", "x", "--data", "{").err.splitlines() == [
+        "error: argument --data: not valid JSON [validation]",
+        "hint: `s3-agent-memory remember --help` says what is allowed",
+    ]
+
+
+def test_a_command_of_two_words_hints_at_its_own_help(run: Run) -> None:
+    assert "`s3-agent-memory token create --help`" in run("token", "create").err
+
+
+def test_an_argument_that_is_repeated_in_an_error_stays_on_one_line(run: Run) -> None:
+    assert "a\\nb\\x1b[31m [validation]" in run("stats", "a\nb\x1b[31m").err.splitlines()[0]
+
+
+@pytest.mark.parametrize("days", ["0", "-1", "nan", "soon"])
+@pytest.mark.parametrize("command", [["remember", "x"], ["update", "x"], ["token", "create", "--principal", "p"]])
+def test_a_time_to_live_that_is_wrong_is_told_in_days(run: Run, command: list[str], days: str) -> None:
+    assert "--ttl-days: must be a positive number of days" in run(*command, "--ttl-days", days).err
 
 
 def test_options_are_not_abbreviated() -> None:
-    with pytest.raises(SystemExit):
+    with pytest.raises(UsageError):
         build_parser().parse_args(["remember", "x", "--imp", "1"])
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["semantic: a fact", "(default: semantic)", "(default: 0.5)", "days until it expires (default: never)"],
+)
+def test_help_of_remember_names_the_kinds_and_the_defaults(run: Run, words: str) -> None:
+    assert words in " ".join(run("remember", "--help").out.split())
 
 
 def test_the_parser_is_a_plain_argparse_parser() -> None:

@@ -6,22 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-PROGRAM = [sys.executable, "-c", "import sys; from s3_agent_memory.edge.cli import main; sys.exit(main())"]
-TIMEOUT_SECONDS = 120
-
-
-@pytest.fixture
-def environment(store_url: str) -> dict[str, str]:
-    """An environment that points at the empty store, in a poor locale and without a home."""
-    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "PYTHONPATH", "TMPDIR")}
-    return {**kept, "S3_AGENT_MEMORY_URL": store_url, "S3_AGENT_MEMORY_NAMESPACE": "users/alice"}
-
-
-def run_process(environment: dict[str, str], *argv: str | bytes) -> subprocess.CompletedProcess[bytes]:
-    """Run the command line in a process of its own."""
-    return subprocess.run([*PROGRAM, *argv], env=environment, capture_output=True, check=False, timeout=TIMEOUT_SECONDS)
+from tests.edge.cli.conftest import PROGRAM, TIMEOUT_SECONDS, run_process
 
 
 def test_the_installed_command_answers(environment: dict[str, str]) -> None:
@@ -63,20 +48,6 @@ def test_a_reader_that_goes_away_is_no_error(environment: dict[str, str]) -> Non
     )
     os.close(write_end)
     assert (done.returncode, done.stderr) == (141, b"")
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-def test_a_full_disk_under_standard_output_is_reported(environment: dict[str, str]) -> None:
-    with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            [*PROGRAM, "stats"],
-            env=environment,
-            stdout=full,
-            stderr=subprocess.PIPE,
-            timeout=TIMEOUT_SECONDS,
-            check=False,
-        )
-    assert (done.returncode, done.stderr[:36]) == (3, b"error: cannot write standard output:")
 
 
 def test_export_flows_into_import_through_a_pipe(environment: dict[str, str]) -> None:

@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from s3_agent_memory.edge.cli_output import bounded_lines, progress_bar
+from s3_agent_memory.bootstrap import MemoryStore
+from s3_agent_memory.edge.cli_output import progress_bar
+from s3_agent_memory.edge.cli_streams import bounded_lines
+from s3_agent_memory.errors import BackendError, ValidationError
+from s3_agent_memory.service.results import ImportReport, LineError
 from tests.edge.cli.conftest import Run
 
 ALICE = ("-n", "users/alice")
@@ -115,6 +119,24 @@ def test_export_through_a_link_replaces_what_it_points_to(run: Run, tmp_path: Pa
     assert (tmp_path / "link").is_symlink()
 
 
+def test_export_to_a_link_that_points_to_itself_is_refused(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    outcome = run("export", "-o", str(tmp_path / "loop"), *ALICE)
+    assert (outcome.exit_code, (tmp_path / "loop").is_symlink()) == (2, True)
+
+
+def test_export_to_the_longest_name_a_directory_allows(run: Run, tmp_path: Path) -> None:
+    fill(run)
+    assert run("export", "-o", str(tmp_path / ("n" * 255)), *ALICE).exit_code == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_export_to_a_full_device_names_the_device(run: Run) -> None:
+    fill(run)
+    outcome = run("export", "-o", "/dev/full", *ALICE)
+    assert (outcome.exit_code, outcome.err.startswith("error: cannot write /dev/full: ")) == (3, True)
+
+
 def test_import_skips_ids_that_exist(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(run)
     feed(monkeypatch, run("export", *ALICE).out)
@@ -150,6 +172,36 @@ def test_import_reports_broken_lines_and_exits_with_2(run: Run, monkeypatch: pyt
     assert (outcome.exit_code, outcome.document["imported"], lines) == (2, 1, [1, 3])
 
 
+def test_import_counts_every_refused_line_and_shows_the_first_hundred(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed(monkeypatch, "{\n" * 150)
+    outcome = run("import", "-", *BOB)
+    assert (outcome.exit_code, outcome.document["failed"], len(outcome.document["errors"])) == (2, 150, 100)
+
+
+def test_import_exits_with_3_if_the_storage_refused_a_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_arguments: object, **_options: object) -> ImportReport:
+        lines = (LineError(1, ValidationError.code, "wrong"), LineError(2, BackendError.code, "the storage failed"))
+        return ImportReport(failed=2, errors=lines)
+
+    monkeypatch.setattr(MemoryStore, "import_", fail)
+    feed(monkeypatch, "")
+    assert run("import", "-", *BOB).exit_code == 3
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="this system has no /proc/self/mem")
+def test_import_of_a_file_that_cannot_be_read_names_the_reason(run: Run) -> None:
+    outcome = run("import", "/proc/self/mem", *BOB)
+    expected = "error: cannot read the input any further: Input/output error [input]"
+    assert (outcome.exit_code, outcome.err.splitlines()[0]) == (3, expected)
+
+
+def test_import_without_standard_input_exits_with_2(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    assert run("import", "-", *BOB).exit_code == 2
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -172,6 +224,12 @@ def test_progress_is_silent_where_nobody_watches(capsys: pytest.CaptureFixture[s
     with progress_bar("import") as progress:
         progress(1, 2)
     assert capsys.readouterr().err == ""
+
+
+def test_progress_is_silent_without_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    with progress_bar("import") as progress:
+        progress(1, 2)
 
 
 def test_progress_is_drawn_at_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,6 +101,7 @@ def test_an_undecodable_event_that_came_without_a_queue_raises():
         ("s3://bucket/", ""),
         ("s3://bucket/agents/prod", "agents/prod/"),
         ("s3://bucket/agents/prod/", "agents/prod/"),
+        ("s3://bucket/a#b?c%20d", "a#b?c%20d/"),
         ("file:///var/memory", ""),
         ("memory://name", ""),
     ],

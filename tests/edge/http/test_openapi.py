@@ -1,10 +1,19 @@
 """The OpenAPI document: complete, consistent, and true."""
 
+import tomllib
+from importlib import metadata
+from pathlib import Path
+from typing import get_args
+
 import pytest
 
+from s3_agent_memory.edge import http_openapi
 from s3_agent_memory.edge.http_routes import ROUTES
 from s3_agent_memory.wire.problems import STATUS_OF_CODE
+from s3_agent_memory.wire.requests import Operation, RememberRequest, SearchRequest, UpdateRequest
 from tests.functions.deployment import Client
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")
@@ -79,12 +88,37 @@ def test_every_route_but_the_public_ones_needs_a_bearer_token(document):
     scheme = document["components"]["securitySchemes"]["bearer"]
     open_paths = {path for (_, path), operation in operations(document).items() if not operation.get("security")}
     assert (scheme["type"], scheme["scheme"]) == ("http", "bearer")
-    assert open_paths == {"/healthz", "/readyz", "/openapi.json"}
+    assert open_paths == {"/", "/healthz", "/readyz", "/openapi.json"}
 
 
 def test_every_route_with_a_body_describes_it(document):
     described = {key for key, operation in operations(document).items() if "requestBody" in operation}
     assert described == {key for key in operations(document) if key[0] in ("POST", "PATCH")}
+
+
+def test_the_version_is_that_of_the_package(document):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert document["info"]["version"] == project["version"] == metadata.version("s3-agent-memory")
+
+
+def test_a_package_without_metadata_knows_its_version_all_the_same(monkeypatch):
+    expected = http_openapi.package_version()
+    monkeypatch.setattr(http_openapi, "NAME", "no-such-package")
+    assert http_openapi.package_version() == expected
+
+
+@pytest.mark.parametrize("model", [*get_args(get_args(Operation)[0]), RememberRequest, UpdateRequest, SearchRequest])
+def test_an_example_is_what_its_model_allows(document, model):
+    examples = document["components"]["schemas"][model.__name__].get("examples", [])
+    for example in examples:
+        model.model_validate(example)
+    is_expected = model.__name__.startswith(("Remember", "Update", "Search"))
+    assert len(examples) == int(is_expected)
+
+
+def test_the_import_tells_how_to_go_on(document):
+    operation = operations(document)["POST", "/v1/import"]
+    assert "last `unread_lines` lines" in " ".join(operation["description"].split())
 
 
 def test_every_code_has_a_status_of_failure():

@@ -121,7 +121,7 @@ def test_the_content_type_may_have_parameters_and_capitals(client, content_type)
     assert answer.status == 201
 
 
-@pytest.mark.parametrize("path", ["/", "/v1", "/v1/memorie", "/v1/memories/", "/v1/memories/a/b", "/v2/memories"])
+@pytest.mark.parametrize("path", ["/v1", "/v1/memorie", "/v1/memories/", "/v1/memories/a/b", "/v2/memories"])
 def test_an_unknown_path_is_404(client, path):
     answer = client.send("GET", path)
     assert (answer.status, answer.code) == (404, "route_not_found")

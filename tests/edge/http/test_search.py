@@ -15,6 +15,13 @@ def test_search_answers_hits_with_score_memory_and_key(client):
     assert (hit["score"] > 0, "explain" in hit, answer.json["degraded"]) == (True, False, [])
 
 
+def test_scores_are_rounded_to_six_decimals(client):
+    client.remember("green tea", importance=1 / 3)
+    (hit,) = client.send("POST", "/v1/memories/search", {"query": "tea", "explain": True}).json["hits"]
+    scores = [hit["score"], *hit["explain"].values()]
+    assert scores == [round(score, 6) for score in scores]
+
+
 def test_search_explains_a_score_when_asked(client):
     client.remember("Alice drinks green tea")
     (hit,) = client.send("POST", "/v1/memories/search", {"query": "tea", "explain": True}).json["hits"]

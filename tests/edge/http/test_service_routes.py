@@ -57,6 +57,18 @@ def test_health_and_readiness_need_no_token(path):
     assert (answer.status, answer.json) == (200, {"status": "ok"})
 
 
+def test_the_root_says_what_this_is_without_a_token():
+    answer = Client(None, "").send("GET", "/")
+    assert (answer.status, answer.json["name"]) == (200, "s3-agent-memory")
+    assert [Client(None, "").send("GET", path).status for path in answer.json["links"].values()] == [200, 200]
+
+
+@pytest.mark.parametrize("target", ["/", "/healthz", "/openapi.json", "/v1/stats", "/v1/memories/unknown", "/nowhere"])
+def test_a_json_answer_ends_its_line(client, target):
+    body = client.send("GET", target).body
+    assert (body.count(b"\n"), body[-1:]) == (1, b"\n")
+
+
 def test_readiness_fails_with_the_storage_and_health_does_not():
     error = errors.BackendError("no answer")
     statuses = [answer_of_failure(error, target=path).status for path in ("/readyz", "/healthz")]

@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from tests.functions.deployment import make_client, object_store
+from s3_agent_memory.edge import http_transfer
+from tests.functions.deployment import Answer, Context, make_client, object_store
 
 LINES = {"content-type": "application/x-ndjson"}
 
@@ -14,6 +15,28 @@ def lines_of(answer):
     assert answer.status == 200, answer.body
     assert answer.headers["content-type"] == "application/x-ndjson"
     return [json.loads(line) for line in answer.body.splitlines()]
+
+
+def pages_of(client, target):
+    """Return the answers along the links; their number is bounded."""
+    answers: list[Answer] = []
+    while target and len(answers) < 50:
+        answers.append(client.send("GET", target))
+        link = re.fullmatch(r'<(.*)>; rel="next"', answers[-1].headers.get("link", ""))
+        target = link.group(1) if link else None
+    return answers
+
+
+class Hourglass(Context):
+    """A context whose time is up after it was asked for the time left so many times."""
+
+    def __init__(self, question_count):
+        super().__init__()
+        self.question_count = question_count
+
+    def get_remaining_time_in_millis(self):  # type: ignore[override]  # As in the base class.
+        self.question_count -= 1
+        return 29_000 if self.question_count >= 0 else 0
 
 
 def test_export_answers_every_memory_as_a_line(client):
@@ -28,14 +51,26 @@ def test_export_includes_expired_memories_when_asked(client):
 
 def test_export_page_by_page_meets_every_memory_once(client):
     ids = {client.remember("x" * 16_000, data={"x": "y" * 30_000})["id"] for _ in range(110)}
-    target: str | None = "/v1/export?cursor="
-    seen, pages = [], 0
-    while target and pages < 20:
-        answer = client.send("GET", target)
-        seen += [memory["id"] for memory in lines_of(answer)]
-        link = re.fullmatch(r'<(.*)>; rel="next"', answer.headers.get("link", ""))
-        target, pages = link.group(1) if link else None, pages + 1
-    assert (len(seen), set(seen), pages > 1) == (110, ids, True)
+    answers = pages_of(client, "/v1/export?cursor=")
+    seen = [memory["id"] for answer in answers for memory in lines_of(answer)]
+    assert (len(seen), set(seen), len(answers) > 1) == (110, ids, True)
+
+
+def test_no_page_of_an_export_is_larger_than_4_mib(client):
+    # The page of a list that comes second is far larger than the first, after which a page of an export may go on.
+    data = [{"x": "\x01" * 5_400}] * 20 + [None] * 20
+    ids = {client.remember("\x01" * 16_384, data=item)["id"] for item in data}
+    answers = pages_of(client, "/v1/export?cursor=")
+    seen = [memory["id"] for answer in answers for memory in lines_of(answer)]
+    assert (len(seen), set(seen)) == (40, ids)
+    assert max(len(answer.body) for answer in answers) <= 4 * 1024 * 1024
+
+
+def test_a_memory_too_large_for_any_page_is_413(client, monkeypatch):
+    monkeypatch.setattr(http_transfer, "EXPORT_BYTES_MAX", 1_000)
+    client.remember("x" * 1_000)
+    answer = client.send("GET", "/v1/export?cursor=")
+    assert (answer.status, answer.code) == (413, "answer_too_large")
 
 
 def test_an_export_too_large_for_one_answer_is_413_and_never_cut(client):
@@ -94,7 +129,7 @@ def test_import_reports_wrong_lines_by_number_and_stores_the_others(client):
 
 def test_import_stops_before_its_time_is_up_and_says_how_many_lines_are_left(client):
     body = b'{"content": "a"}\n' * 3
-    report = client.send("POST", "/v1/import", body, headers=LINES, remaining_ms=4_000).json
+    report = client.send("POST", "/v1/import", body, headers=LINES, context=Context(4_000)).json
     assert (report["imported"], report["unread_lines"]) == (0, 3)
 
 
@@ -103,7 +138,50 @@ def test_an_import_is_found_at_once(client):
     assert client.search("tea") == ["tea"]
 
 
-@pytest.mark.parametrize("content_type", ["application/json", "application/x-www-form-urlencoded", "text/plain"])
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        "application/x-ndjson",
+        "application/jsonl",
+        "application/json-lines",
+        "application/ndjson",
+        "application/json",
+        "text/plain; charset=utf-8",
+        "application/octet-stream",
+        "application/x-www-form-urlencoded",
+        "",
+    ],
+)
+def test_an_import_may_come_as_clients_send_lines(client, content_type):
+    headers = {"content-type": content_type}
+    answer = client.send("POST", "/v1/import", b'{"content": "a+b"}\n', headers=headers, is_base64=True)
+    assert (answer.status, answer.json["imported"]) == (200, 1)
+
+
+def test_only_a_line_feed_ends_a_line_of_an_import(client):
+    body = b'{"content":\r"a"}\r\n{"content": "b\xc2\x85c"}\x0b\n{"content": "c"}'
+    report = client.send("POST", "/v1/import", body, headers=LINES, is_base64=True).json
+    assert (report["imported"], [error["line"] for error in report["errors"]]) == (2, [2])
+
+
+def test_unread_lines_are_the_last_ones_so_that_sending_those_goes_on(client):
+    lines = [b'{"content": "%d"}\n' % number for number in range(300)]
+    first = client.send("POST", "/v1/import", b"".join(lines), headers=LINES, context=Hourglass(200)).json
+    rest = lines[-first["unread_lines"] :]
+    second = client.send("POST", "/v1/import", b"".join(rest), headers=LINES).json
+    assert (first["imported"], first["unread_lines"], second["imported"]) == (200, 100, 100)
+    assert client.send("GET", "/v1/stats").json["memories"] == 300
+
+
+def test_the_report_of_an_import_fits_whatever_the_lines_were(client):
+    line = json.dumps({"\x7f" * 20_000: 1}, ensure_ascii=False).encode() + b"\n"
+    answer = client.send("POST", "/v1/import", line * 120, headers=LINES)
+    report = answer.json
+    assert (answer.status, report["failed"], len(report["errors"])) == (200, 120, 100)
+    assert max(len(error["message"]) for error in report["errors"]) <= 500
+
+
+@pytest.mark.parametrize("content_type", ["multipart/form-data", "application/xml", "text/csv"])
 def test_an_import_of_another_type_is_415(client, content_type):
     answer = client.send("POST", "/v1/import", b"{}", headers={"content-type": content_type})
     assert (answer.status, "application/x-ndjson" in answer.json["detail"]) == (415, True)

@@ -14,6 +14,18 @@ from s3_agent_memory.wire.problems import Problem
 SECURITY_SCHEME: Final = "bearer"
 JSON: Final = "application/json"
 NDJSON: Final = "application/x-ndjson"
+# Whatever a client says of lines, they are read as JSON; so what clients say by default, or nothing, does as well.
+_LINE_TYPES: Final = (
+    NDJSON,
+    "application/ndjson",
+    "application/jsonl",
+    "application/json-lines",
+    JSON,
+    "text/plain",
+    "application/octet-stream",
+    "application/x-www-form-urlencoded",
+    "",
+)
 
 
 class Body(Enum):
@@ -21,18 +33,7 @@ class Body(Enum):
 
     NONE = ()
     JSON = (JSON,)
-    # Lines are read as what they are, so the types that clients send by default, or none, do as well.
-    LINES = (
-        NDJSON,
-        "application/ndjson",
-        "application/jsonl",
-        "application/json-lines",
-        JSON,
-        "text/plain",
-        "application/octet-stream",
-        "application/x-www-form-urlencoded",
-        "",
-    )
+    LINES = _LINE_TYPES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

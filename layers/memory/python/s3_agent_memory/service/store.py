@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
@@ -27,7 +28,7 @@ from s3_agent_memory.domain.memory import (
     expiry_after,
 )
 from s3_agent_memory.domain.timestamps import parse_timestamp
-from s3_agent_memory.errors import LimitExceededError, ValidationError
+from s3_agent_memory.errors import ConflictError, LimitExceededError, ValidationError
 from s3_agent_memory.service.head import IndexBrokenError
 from s3_agent_memory.service.housekeeper import Housekeeper
 from s3_agent_memory.service.index_reader import IndexReader
@@ -399,7 +400,9 @@ class MemoryService:
         try:
             result = action()
         except IndexBrokenError:
-            self._services.reindexer.reindex(namespace)
+            # A conflict means that others rebuild it at this moment.
+            with suppress(ConflictError):
+                self._services.reindexer.reindex(namespace)
             result = action()
         self._services.housekeeper.note_log(namespace, self._services.index.last_known_tail(namespace))
         return result
