@@ -4,7 +4,6 @@ Public names are loaded when they are first used, so that importing one part doe
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -82,7 +81,8 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        return version("s3-agent-memory")
+        # Takes a twentieth of a second to import, and hardly anybody asks.
+        return import_module("importlib.metadata").version("s3-agent-memory")
     module = _MODULES.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
