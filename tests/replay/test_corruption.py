@@ -35,7 +35,8 @@ def test_a_list_has_the_others_and_names_the_broken_one(store: MemoryStore) -> N
 
 
 def test_the_index_can_be_rebuilt_around_it(store: MemoryStore) -> None:
-    assert store.reindex("users/alice").corrupt_keys == (KEY,)
+    report = store.reindex("users/alice")
+    assert (report.memories, report.corrupt_keys) == (2, (KEY,))
     assert sorted(hit.memory.id for hit in store.recall("users/alice", "text")) == ["a", "c"]
 
 

@@ -149,9 +149,15 @@ def test_forged_keys_are_inert_in_an_update(store: MemoryStore) -> None:
 
 
 def test_forged_keys_are_inert_in_an_import(store: MemoryStore) -> None:
-    line = {"id": "a", "content": "text", "data": FORGED, "metadata": FORGED, "user_id": "bob", "tenant": "bob"}
+    line = {"id": "a", "content": "text", "data": FORGED, "metadata": FORGED}
     assert store.import_("users/alice", [json.dumps({**line, "namespace": "users/bob"})]).imported == 1
     assert_inert(store, "a")
+
+
+@pytest.mark.parametrize("name", ["user_id", "agent_id", "tenant", "__proto__"])
+def test_a_forged_field_of_an_import_is_refused_by_name(store: MemoryStore, name: str) -> None:
+    report = store.import_("users/alice", [json.dumps({"content": "text", name: "bob"})])
+    assert (report.imported, repr(name) in report.errors[0].message) == (0, True)
 
 
 # --- filters that do not fit ------------------------------------------------------------------------------------------

@@ -41,7 +41,9 @@ def test_content_above_16_kib_is_refused(value: str) -> None:
 # --- tags -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("value", ["food", None, 7, ["food", 7], ["", "food"], [" food"], ["food "], ["\ud800"]])
+@pytest.mark.parametrize(
+    "value", ["food", None, 7, {"food": 1}, ["food", 7], ["", "food"], [" food"], ["food "], ["\ud800"]]
+)
 def test_what_is_no_list_of_tags_is_refused(value: object) -> None:
     with pytest.raises(ValidationError, match="tag"):
         rules.check_tags(value, LIMITS)

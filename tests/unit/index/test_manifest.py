@@ -19,11 +19,12 @@ from s3_agent_memory.index.manifest import (
     drop_folds,
     drop_trash,
     encode_manifest,
+    note_fold,
     replace_segments,
     stamp_folds,
 )
 
-NAMES = st.text("abcdef0123456789-", min_size=1, max_size=12)
+NAMES = st.from_regex("[0-9a-z][0-9a-z-]{0,11}", fullmatch=True)
 COUNTS = st.integers(min_value=0, max_value=2**53)
 MANIFESTS = st.builds(
     Manifest,
@@ -86,6 +87,17 @@ def test_a_fold_of_another_analyzer_is_refused() -> None:
 def test_folds_commute() -> None:
     one, other = fold(fold(Manifest(), A), B), fold(fold(Manifest(), B), A)
     assert (one.segment_ids, set(one.folds)) == (other.segment_ids, set(other.folds))
+
+
+def test_a_segment_in_use_is_noted_as_a_fold_once() -> None:
+    noted = note_fold(manifest_of(A, B), "b")
+    assert noted.folds == (FoldRef("b", None),)
+    assert note_fold(noted, "b") is noted
+
+
+def test_a_segment_that_is_not_in_use_is_no_fold() -> None:
+    manifest = manifest_of(A)
+    assert note_fold(manifest, "x") is manifest
 
 
 def test_a_stamp_is_given_once() -> None:
@@ -178,7 +190,13 @@ def test_generations_differ_in_bytes_even_where_nothing_else_changed() -> None:
     [
         *[b"", b"{}", b"[]", b"null", BODY[:-1], BODY[: len(BODY) // 2], changed(schema=2), changed(version=-1)],
         *[changed(version="3"), changed(nonce=None), changed(analyzer=7), changed(segments=None), changed(folds={})],
-        *[changed(segments=[["a", 1]]), changed(segments=[["a", "1", 1]]), changed(segments=[[1, 1, 1]])],
+        *[
+            changed(segments=[["../a", 1, 1]]),
+            changed(trash=[["A", 1]]),
+            changed(segments=[["a", 1]]),
+            changed(segments=[["a", "1", 1]]),
+            changed(segments=[[1, 1, 1]]),
+        ],
         *[changed(folds=[["a", "soon"]]), changed(trash=[["a", None]]), changed(trash=["ab"]), changed(version=True)],
     ],
 )

@@ -1,4 +1,4 @@
-"""An id belongs to one kind for ever, whoever made it, and each attempt to write it has bytes of its own."""
+"""An id belongs to one kind for ever, whoever made it; each attempt to write it has bytes of its own."""
 
 from datetime import timedelta
 
@@ -69,3 +69,14 @@ def test_a_forgotten_generated_id_cannot_come_back_by_a_late_write(world: World)
     world.store.deliver_late()
     assert world.memories.list(NAMESPACE).memories == ()
     assert list(world.memories.export(NAMESPACE)) == []
+
+
+@pytest.mark.parametrize("late_request_count", [1, 2, 3, 4])
+@pytest.mark.parametrize("memory_id", [None, "a"])
+@pytest.mark.parametrize("fault", Fault)
+def test_what_is_returned_is_what_was_stored(fault: Fault, memory_id: str | None, late_request_count: int) -> None:
+    world = World()
+    world.store.late_request_count = late_request_count
+    world.store.fail(fault, verb="put", key="/semantic/")
+    memory = world.memories.remember(NAMESPACE, "text", id=memory_id)
+    assert world.memories.get(NAMESPACE, memory.id) == memory

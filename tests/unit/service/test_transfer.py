@@ -191,6 +191,11 @@ def test_an_import_into_expired_ids_needs_resurrect(world: World) -> None:
     assert run_import(world, lines_of(LINE), resurrect=True) == ImportReport(imported=1)
 
 
+def test_errors_are_all_counted_and_the_first_are_told(world: World) -> None:
+    report = run_import(world, ["wrong"] * 300)
+    assert (report.failed, [error.line for error in report.errors]) == (300, list(range(1, 101)))
+
+
 def test_an_import_respects_the_limits_of_the_store() -> None:
     world = World(limits=Limits(content_bytes_max=5))
     assert run_import(world, lines_of(LINE)).errors[0].code == "limit_exceeded"

@@ -46,6 +46,7 @@ def check(scenario: Scenario, world: World, error: AgentMemoryError | None, wher
     assert seen.agrees if is_refused else seen.is_exact, f"{where}: {seen}"
     if error is None:
         assert seen.truth == scenario.after, where
+        assert world.another_process().memories.sweep(NAMESPACE).repaired == 0, f"{where}: the log was not exact"
     elif not isinstance(error, UnknownOutcomeError):
         assert seen.truth == scenario.before, where
     world.store.deliver_late()
