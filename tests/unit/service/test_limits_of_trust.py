@@ -154,3 +154,20 @@ def test_namespaces_are_found_page_by_page() -> None:
         parts.runtime.store.put(f"memory/users/u0000/semantic/{number}.json", b"{}")
     parts.runtime.store.put("memory/users/u0000/work/semantic/a.json", b"{}")
     assert parts.memories.namespaces("users") == sorted([*names, "users/u0000/work"])
+
+
+def test_an_unreadable_log_entry_degrades_answers_until_a_sweep_has_looked_for_what_it_stood_for() -> None:
+    parts = made()
+    parts.memories.remember("users/alice", "a fact")
+    (entry,) = parts.runtime.store.list_page(log_prefix(NAMESPACE)).objects
+    parts.runtime.store.put(entry.key, b"x")
+    other = Parts(Settings(url="memory://"), store=parts.runtime.store)
+
+    other.folder.fold(NAMESPACE)
+    before = other.memories.recall("users/alice", "fact")
+    page = other.memories.list("users/alice")
+    other.memories.sweep("users/alice")
+    after = other.memories.recall("users/alice", "fact")
+
+    assert (len(before), before.degraded, page.degraded) == (0, ("log",), ("log",))
+    assert (len(after), after.degraded) == (1, ())

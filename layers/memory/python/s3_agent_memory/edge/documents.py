@@ -42,7 +42,8 @@ def page_document(page: MemoryPage) -> Document:
         "memories": [memory_to_json(memory) for memory in page.memories],
         "next_cursor": page.next_cursor,
     }
-    return document | _corrupt_keys(page.corrupt_keys)
+    degraded: Document = {"degraded": list(page.degraded)} if page.degraded else {}
+    return document | degraded | _corrupt_keys(page.corrupt_keys)
 
 
 def recall_document(result: RecallResult) -> Document:

@@ -4,7 +4,7 @@ A fold reads the present objects of every id it is told about, whatever the mess
 reordered messages become no-ops. Folds of several processes commute: rows merge by (id, highest rank).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,7 +17,7 @@ from s3_agent_memory.index.snapshot import Snapshot
 from s3_agent_memory.service.analysis import Analyzers
 from s3_agent_memory.service.grace import LOG_GRACE_MS, UPLOAD_AGE_MAX_MS
 from s3_agent_memory.service.head import HeadStore
-from s3_agent_memory.service.index_reader import IndexReader
+from s3_agent_memory.service.index_reader import IndexReader, ReadEntries
 from s3_agent_memory.service.results import FoldReport
 from s3_agent_memory.service.row_loader import RowLoader
 from s3_agent_memory.service.runtime import Runtime
@@ -75,6 +75,7 @@ class Folder:
         hints: Mapping[str, Kind | None] | None = None,
         *,
         known: Snapshot | None = None,
+        discard: frozenset[str] = frozenset(),
     ) -> FoldReport:
         """Fold the unfolded log entries, and the ids in ``hints``, into one segment and commit it.
 
@@ -82,6 +83,8 @@ class Folder:
             hints: ids that may have changed, each with its kind if known.
             known: rows that this snapshot has already are left out. The log is left alone then, because the snapshot
                 may know a row from nowhere else.
+            discard: log entries that cannot be read and may go, because what they stood for has been looked for among
+                the objects. All others that cannot be read stay, and with them the note that answers are degraded.
 
         Raises:
             IndexBrokenError: the index must be rebuilt first.
@@ -92,10 +95,11 @@ class Folder:
         analyzer = self._analyzers.of(namespace, manifest)
         expired = self._delete_folded_entries(namespace, manifest)
         fresh = self._fresh_keys(namespace, manifest) if known is None else []
-        ids, gone = self._ids_of(namespace, fresh)
+        read = self._reader.entries(namespace, fresh)
+        ids = _ids_of(read)
         loaded = self._rows.load(namespace, {**(hints or {}), **ids}, analyzer)
         rows = loaded.rows if known is None else [row for row in loaded.rows if not _has_row(known, row)]
-        took = [key for key in fresh if key not in gone]
+        took = [key for key in fresh if key in read.found or key in read.unreadable & discard]
         if not took and not rows:
             self._commit_clean_up(namespace, expired.segment_ids)
         else:
@@ -123,16 +127,6 @@ class Folder:
         limit = ENTRY_COUNT_MAX + len(folded)
         keys = self._reader.list_log(namespace, limit=limit)
         return [key for key in keys if key not in folded][:ENTRY_COUNT_MAX]
-
-    def _ids_of(self, namespace: Namespace, keys: Sequence[str]) -> tuple[dict[str, Kind | None], frozenset[str]]:
-        """Return the ids that log entries name, and the keys of entries that no longer exist."""
-        read = self._reader.entries(namespace, keys)
-        ids: dict[str, Kind | None] = {}
-        for entry in read.found.values():
-            # An id stays with its kind; should two entries disagree, look under every kind.
-            is_same = ids.get(entry.row.id, entry.row.kind) is entry.row.kind
-            ids[entry.row.id] = entry.row.kind if is_same else None
-        return ids, read.gone
 
     def _delete_folded_entries(self, namespace: Namespace, manifest: Manifest) -> _Expired:
         """Delete the log entries of folds that were stamped long enough ago; what fails is left to the next fold."""
@@ -174,3 +168,13 @@ def _has_row(snapshot: Snapshot, row: Row) -> bool:
     etags, is_deleted, is_present = snapshot.winner_etags([row.id])
     is_same_state = bool(is_present[0]) and bool(is_deleted[0]) == row.is_deleted
     return is_same_state and int(etags[0]) == row.etag_hash
+
+
+def _ids_of(read: ReadEntries) -> dict[str, Kind | None]:
+    """Return the ids that log entries name, each with its kind."""
+    ids: dict[str, Kind | None] = {}
+    for entry in read.found.values():
+        # An id stays with its kind; should two entries disagree, look under every kind.
+        is_same = ids.get(entry.row.id, entry.row.kind) is entry.row.kind
+        ids[entry.row.id] = entry.row.kind if is_same else None
+    return ids

@@ -136,7 +136,12 @@ class MemoryReader:
             if page:
                 position = (page[-1].updated_us, page[-1].id)
         next_cursor = None if is_exhausted or position is None else _encode_cursor(position, scope)
-        return MemoryPage(memories=tuple(memories), next_cursor=next_cursor, corrupt_keys=tuple(corrupt))
+        return MemoryPage(
+            memories=tuple(memories),
+            next_cursor=next_cursor,
+            degraded=_degraded(view),
+            corrupt_keys=tuple(corrupt),
+        )
 
     def _verified(
         self, namespace: Namespace, candidates: Sequence[_R], selection: Selection, corrupt: list[str]

@@ -72,11 +72,13 @@ class MemoryPage:
     Attributes:
         memories: the page.
         next_cursor: pass it to get the next page; None at the end.
+        degraded: what could not be used for this answer, by name; empty if all went well.
         corrupt_keys: objects of this page that cannot be read.
     """
 
     memories: tuple[Memory, ...]
     next_cursor: str | None
+    degraded: tuple[str, ...] = ()
     corrupt_keys: tuple[str, ...] = ()
 
 

@@ -53,9 +53,12 @@ class Sweeper:
             IndexBrokenError: the index must be rebuilt.
         """
         self.fold_all(namespace)
-        snapshot = self._reader.view(namespace).snapshot
+        view = self._reader.view(namespace)
+        snapshot = view.snapshot
         suspects, checked = self._suspects(namespace, snapshot)
         repair = self._repair(namespace, snapshot, suspects)
+        if view.unreadable_keys:
+            self._folder.fold(namespace, discard=view.unreadable_keys)
         if repair.vanished:
             # A row can only be outranked, and nothing outranks an object that left no trace.
             self._reindexer.reindex(namespace)

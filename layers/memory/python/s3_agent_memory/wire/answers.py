@@ -65,6 +65,7 @@ class ListAnswer(Answer):
 
     memories: list[MemoryDocument]
     next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null at the end.")
+    degraded: list[str] | None = Field(default=None, description="What could not be used for this answer, by name.")
     corrupt_keys: list[str] | None = Field(default=None, description="Objects of this page that cannot be read.")
 
 
