@@ -1,8 +1,10 @@
 """Ctrl-C, whenever it comes: exit code 130, one line and no traceback. The processes interrupt themselves."""
 
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,14 @@ def run(argv, *, begin):
 cli_program.run = run
 sys.exit(cli.main())
 """
+
+
+@pytest.fixture(autouse=True)
+def interrupts_are_heard() -> Iterator[None]:
+    """Tests started in the background ignore interrupts, and so would every process they start."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("code", [INTERRUPT, INTERRUPT_TURNED_INTO_ANOTHER_ERROR], ids=["plain", "turned"])

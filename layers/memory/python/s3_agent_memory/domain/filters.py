@@ -99,9 +99,9 @@ def _parse_path(name: object) -> tuple[str, ...]:
 
 
 def _parse_value(path: tuple[str, ...], value: object) -> object:
-    encode_json(value)  # Refuses what is no JSON, lone surrogates included.
     if path[0] in TIME_FIELDS and value is not None:
         return to_us(parse_timestamp(value, field=path[0]))
+    encode_json(value)  # Refuses what is no JSON, lone surrogates included.
     if path == ("importance",) and (isinstance(value, bool) or not isinstance(value, (int, float))):
         raise ValidationError("filter on importance must be a number")
     if path[0] not in OBJECT_FIELDS and path != ("importance",) and not (value is None or isinstance(value, str)):

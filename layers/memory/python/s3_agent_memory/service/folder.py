@@ -91,7 +91,11 @@ class Folder:
             ThrottledError: others committed too often at the same time.
         """
         started_ms = self._runtime.now_ms()
-        manifest = self._heads.load(namespace).manifest
+        head = self._heads.load(namespace)
+        if head.etag is None:
+            # A lost index would get a manifest that knows the log alone, and no reader would notice any more.
+            self._reader.view(namespace)
+        manifest = head.manifest
         analyzer = self._analyzers.of(namespace, manifest)
         expired = self._delete_folded_entries(namespace, manifest)
         fresh = self._fresh_keys(namespace, manifest) if known is None else []
