@@ -3,6 +3,7 @@
 PYTHON ?= python3
 WORKERS ?= 2
 SEEDS ?= 1500
+MINUTES ?= 30
 ARGS ?=
 
 UV_VERSION := 0.13.9
@@ -14,7 +15,7 @@ FAST_SUITES := $(wildcard $(addprefix tests/,unit contract reference functions e
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check check-static format lint types imports stress simulate simulate-mutations bench-bm25 bench-locomo lock clean
+.PHONY: help run test check check-static format lint types imports stress faults soak simulate simulate-mutations bench-bm25 bench-locomo lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,8 +26,8 @@ help: ## List the targets
 run: $(STAMP) ## Run every function on this machine over a plain directory
 	$(BIN)/python functions/local_stack.py $(ARGS)
 
-test: $(STAMP) ## Run the whole test suite except stress
-	$(PYTEST) tests --ignore=tests/stress $(ARGS)
+test: $(STAMP) ## Run the whole test suite except stress and faults
+	$(PYTEST) tests --ignore=tests/stress --ignore=tests/faults $(ARGS)
 
 check: check-static ## Check everything static, then run the fast tests
 	$(PYTEST) $(FAST_SUITES) $(ARGS)
@@ -49,6 +50,12 @@ imports: $(STAMP) ## Check the import contracts
 
 stress: $(STAMP) ## Run the suites that kill writers and race many processes
 	$(BIN)/pytest -q tests/stress $(ARGS)
+
+faults: $(STAMP) ## Run the suites behind a network that cuts, delays and refuses
+	$(BIN)/pytest -q tests/faults $(ARGS)
+
+soak: $(STAMP) ## Load a stack for MINUTES with kills and faults, then check everything (MINUTES=30)
+	$(BIN)/python benchmarks/soak.py --minutes $(MINUTES) $(ARGS)
 
 simulate: $(STAMP) ## Run seeded schedules with faults over the simulated bucket (SEEDS=1500)
 	$(BIN)/python -m tests.simulation --seeds $(SEEDS) --workers $(WORKERS) $(ARGS)

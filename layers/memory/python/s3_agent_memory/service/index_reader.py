@@ -188,6 +188,7 @@ class IndexReader:
         analyzer = self._analyzers.of(namespace, head.manifest)
         segments = self.segments(namespace, [item.id for item in head.manifest.segments])
         cached = self._cache.namespace(namespace)
+        self._drop_replaced(namespace, cached.head, head)
         if consistency is Consistency.EVENTUAL:
             is_kept = cached.folded_snapshot is not None and cached.head == head
             snapshot = cached.folded_snapshot if is_kept and cached.folded_snapshot else Snapshot(segments)
@@ -226,6 +227,11 @@ class IndexReader:
             tail_keys=tail_keys,
             unreadable_keys=read.unreadable,
         )
+
+    def _drop_replaced(self, namespace: Namespace, before: Head | None, head: Head) -> None:
+        """Let go of segments that a newer manifest does without: each also holds how it matches many others."""
+        if before is not None and before.manifest.version < head.manifest.version:
+            self._cache.drop_segments(namespace, before.manifest.segment_ids - head.manifest.segment_ids)
 
     def _tail(self, namespace: Namespace, entries: list[LogEntry], analyzer: Analyzer) -> list[Segment]:
         """Return the unfolded log as one more small segment, or none."""
