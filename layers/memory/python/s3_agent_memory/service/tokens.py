@@ -175,7 +175,7 @@ def _decode_grant(found: StoredObject, key: str, token_id: str) -> Grant:
         permissions = document.get("permissions")
         return Grant(
             token_id=token_id,
-            principal=str(document.get("principal")),
+            principal=_check_principal(document.get("principal")),
             namespace=parse_namespace(document.get("namespace")),
             covers_children=document.get("covers_children") is True,
             permissions=parse_permissions(permissions if isinstance(permissions, list) else ()),
@@ -184,3 +184,10 @@ def _decode_grant(found: StoredObject, key: str, token_id: str) -> Grant:
         )
     except ValidationError as error:
         raise CorruptError(f"{key} holds no readable grant: {error}", key=key) from error
+
+
+def _check_principal(value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValidationError("the principal is missing")
+    encode_json(value)  # Refuses a text that no list of tokens could show.
+    return value
