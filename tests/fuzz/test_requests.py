@@ -1,20 +1,22 @@
 """What a caller sends: cursors, tokens, filters, queries and single values of any kind end in an answer or an error."""
 
 import base64
+import itertools
 import json
 from datetime import datetime
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from s3_agent_memory.bootstrap import Parts, Settings
-from s3_agent_memory.domain.filters import PLAIN_FIELDS, matches, parse_filter
+from s3_agent_memory.domain.filters import OPERATORS, PLAIN_FIELDS, matches, parse_filter
 from s3_agent_memory.domain.ids import check_id
 from s3_agent_memory.domain.keys import parse_marker_key, parse_namespace, parse_truth_key
 from s3_agent_memory.domain.timestamps import parse_timestamp
 from s3_agent_memory.errors import AuthenticationError, ValidationError
-from tests.fakes.clock import FakeClock
+from tests.fakes.clock import START, FakeClock
 from tests.fakes.entropy import SeededEntropy
 from tests.fuzz.damage import damaged, odd_bodies, odd_documents, odd_values
 from tests.fuzz.refusals import refusal_code
@@ -97,6 +99,32 @@ def test_any_filter_selects_the_same_by_index_and_by_object_or_is_refused(wanted
         return
     everything = [hit.memory for hit in STORE.recall(NAMESPACE, "")]
     assert found == [memory.id for memory in everything if matches(memory, parsed)]
+
+
+WANTED: dict[str, tuple[Any, ...]] = {
+    "data.price": (*VALUES, None, 9.5),
+    "data.city": ("Rome", None, 10),
+    "data.price.a": (1, 1.0, True, None),
+    "importance": (0.1, 0.1 + 1e-9, 0.5, 0, 1),
+    "tags": ("red", "t-1", "absent"),
+    "source": ("chat", None, "absent"),
+    "author": (None, "Ann"),
+    "id": ("m-3", "absent", None),
+    "kind": ("semantic", "episodic", "absent"),
+    "created_at": (START, "2020-01-01", "2030-01-01"),
+    "expires_at": (None, "2030-01-01"),
+}
+
+
+@pytest.mark.parametrize("field", WANTED)
+def test_every_condition_selects_the_same_by_index_and_by_object(field: str) -> None:
+    operators = ("$eq", "$ne") if field == "tags" else OPERATORS
+    everything = [hit.memory for hit in STORE.recall(NAMESPACE, "", limit=100)]
+    for operator, value in itertools.product(operators, WANTED[field]):
+        condition = {field: {operator: value}}
+        found = [hit.memory.id for hit in STORE.recall(NAMESPACE, "", filter=condition, limit=100)]
+        expected = [memory.id for memory in everything if matches(memory, parse_filter(condition))]
+        assert found == expected, condition
 
 
 @given(texts, st.booleans())

@@ -1,6 +1,6 @@
 """Rules that read, and compare the whole answer with the dictionary's."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import pytest
@@ -12,7 +12,7 @@ from s3_agent_memory.domain.memory import Memory
 from s3_agent_memory.errors import NotFoundError
 from s3_agent_memory.service.results import Hit
 from tests.model import inputs
-from tests.model.scorer import best_first, scores
+from tests.model.scorer import RELEVANCE, best_first, bm25_scores, scores
 from tests.model.selections import Selection
 from tests.model.world import World, ids, processes
 
@@ -55,12 +55,12 @@ class Reading(World):
     @rule(process=processes, query=inputs.queries, selection=inputs.selections, limit=integers(1, 12))
     def recall(self, process: int, query: str, selection: Selection, limit: int) -> None:
         returned = self.model.matching(selection, self.now_us)
-        found = scores(
-            self.model.memories.values(), self.ranked(selection), returned.values(), query=query, now_us=self.now_us
-        )
         result = self.memories(process).recall(
             self.namespace, query, limit=limit, explain=True, **selection.arguments()
         )
+        bm25 = bm25_scores(self.model.memories.values(), query)
+        best = self.best_of(result.hits, bm25, selection)
+        found = scores(returned.values(), bm25, best=best, is_empty_query=not query.strip(), now_us=self.now_us)
         assert [hit.memory for hit in result] == [returned[hit.memory.id] for hit in result]
         assert (result.degraded, result.corrupt_keys) == ((), ())
         assert len(result) == min(limit, len(found))
@@ -99,9 +99,23 @@ class Reading(World):
         assert stats.expired == len(self.model.expired_ids(self.now_us))
         assert stats.digest == self.memories(1 - process).stats(self.namespace).digest
 
-    def ranked(self, selection: Selection) -> list[Memory]:
+    def best_of(self, hits: Sequence[Hit], bm25: Mapping[str, float], selection: Selection) -> float:
+        """Return the BM25 score that has the relevance 1: the best of those that are ranked.
+
+        Equality narrows a search down before it is ranked. What else a filter asks for may be seen on the memory only,
+        so the best one may be a memory that is not returned; then the hits say which score it was.
+        """
         alive = [memory for memory in self.model.memories.values() if not memory.is_expired(self.now_us)]
-        return [memory for memory in alive if selection.includes_before_ranking(memory)]
+        least, most = (
+            max((bm25.get(memory.id, 0.0) for memory in alive if is_included(memory)), default=0.0)
+            for is_included in (selection.includes, selection.includes_before_ranking)
+        )
+        explained = hits[0].explain if hits else None
+        if not explained or not explained["relevance"]:
+            return most or 1.0
+        best = RELEVANCE * explained["bm25"] / explained["relevance"]
+        assert least - SCORE_TOLERANCE * least <= best <= most + SCORE_TOLERANCE * most
+        return best
 
 
 def assert_in_order(hits: Sequence[Hit]) -> None:

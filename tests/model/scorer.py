@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from s3_agent_memory.domain.clock import to_us
@@ -31,31 +31,31 @@ class Score:
 
 
 def scores(
-    indexed: Collection[Memory], ranked: Collection[Memory], returned: Collection[Memory], *, query: str, now_us: int
+    memories: Collection[Memory], bm25: Mapping[str, float], *, best: float, is_empty_query: bool, now_us: int
 ) -> dict[str, Score]:
-    """Return the score of every memory that a recall must find, by id.
+    """Return the score of each of some memories that a recall must find, by id.
 
     Args:
-        indexed: all memories, by which words are rare or frequent; expired ones are among them until they are pruned.
-        ranked: those the recall is narrowed down to before ranking, the best of which has the relevance 1.
-        returned: those that may be returned.
+        bm25: the BM25 scores of all memories that have a term of the query.
+        best: the BM25 score that has the relevance 1.
     """
-    terms = ANALYZER.terms(query)
-    bm25 = bm25_scores(indexed, terms)
-    best = max((bm25[memory.id] for memory in ranked if memory.id in bm25), default=1.0)
-    found = returned if not query.strip() else [memory for memory in returned if memory.id in bm25]
     return {
         memory.id: Score(
             relevance=RELEVANCE * bm25.get(memory.id, 0.0) / best,
             recency=RECENCY * recency(memory, now_us),
             importance=IMPORTANCE * memory.importance,
         )
-        for memory in found
+        for memory in memories
+        if is_empty_query or memory.id in bm25
     }
 
 
-def bm25_scores(memories: Iterable[Memory], query: Sequence[str]) -> dict[str, float]:
-    """Return the BM25 score of every memory that has a term of the query."""
+def bm25_scores(memories: Iterable[Memory], query: str) -> dict[str, float]:
+    """Return the BM25 score of every memory that has a term of the query.
+
+    Args:
+        memories: all there are, for they decide which words are rare; expired ones are among them until pruned.
+    """
     words = {memory.id: ANALYZER.words(memory.content) for memory in memories}
     lengths = {memory_id: sum(word.length for word in found) for memory_id, found in words.items()}
     counts = {memory_id: Counter(term for word in found for term in word.terms) for memory_id, found in words.items()}
@@ -64,7 +64,7 @@ def bm25_scores(memories: Iterable[Memory], query: Sequence[str]) -> dict[str, f
     totals: dict[str, float] = {}
     for memory_id, found in counts.items():
         norm = K1 * (1 - B + B * lengths[memory_id] / average_length)
-        for term in query:
+        for term in ANALYZER.terms(query):
             if term in found:
                 df, tf = frequencies[term], found[term]
                 idf = math.log(1 + (len(counts) - df + 0.5) / (df + 0.5))

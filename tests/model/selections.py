@@ -35,13 +35,20 @@ class Selection:
         )
 
     def includes_before_ranking(self, memory: Memory) -> bool:
-        """Return True if the memory satisfies kind, tags and what must be equal: what narrows down before ranking."""
+        """Return True if the memory satisfies kind, tags and what must be equal: what narrows down before ranking.
+
+        Null has no list in the index, and an importance is known to it with 32 bits only.
+        """
         is_kind = self.kind is None or memory.kind is self.kind
-        equal = [condition for condition in self._conditions() if condition[1] == "$eq" and condition[2] is not None]
-        return is_kind and set(self.tags) <= set(memory.tags) and all(holds(memory, *item) for item in equal)
+        is_equal = all(
+            holds(memory, name, operator, value)
+            for name, operator, value in self._conditions()
+            if operator == "$eq" and value is not None and name != "importance"
+        )
+        return is_kind and set(self.tags) <= set(memory.tags) and is_equal
 
     def _conditions(self) -> list[tuple[str, str, Any]]:
-        found = []
+        found: list[tuple[str, str, Any]] = []
         for name, wanted in self.filter.items():
             is_comparison = isinstance(wanted, dict) and wanted and all(key.startswith("$") for key in wanted)
             pairs = wanted.items() if is_comparison else [("$eq", wanted)]

@@ -56,7 +56,7 @@ def s3_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Object
 
 
 def test_a_store_in_memory_answers_like_a_dictionary() -> None:
-    run(lambda clock, _: InMemoryObjectStore(clock), share=2, step_count_max=120)
+    run(lambda clock, _: InMemoryObjectStore(clock), share=1.5, step_count_max=120)
 
 
 def test_a_directory_answers_like_a_dictionary(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from hypothesis.stateful import initialize, multiple, rule
-from hypothesis.strategies import booleans, sampled_from
+from hypothesis.strategies import booleans, lists, sampled_from
 
 from s3_agent_memory.domain.memory import Memory
 from s3_agent_memory.errors import ConflictError, ForgottenError, NotFoundError, ValidationError
@@ -18,9 +18,18 @@ from tests.model.world import World, ids, processes
 class Writing(World):
     """Every rule writes to the store and to the dictionary, and checks that they agree on the outcome."""
 
-    @initialize(target=ids, found=inputs.new_memories(min_size=1, max_size=6))
-    def begin(self, found: list[inputs.NewMemory]) -> Any:
-        return multiple(*(self.create(number % 2, *new) for number, new in enumerate(found)))
+    @initialize(
+        target=ids,
+        found=inputs.new_memories(min_size=4, max_size=10),
+        ages_seconds=lists(inputs.steps_seconds, min_size=10, max_size=10),
+    )
+    def begin(self, found: list[inputs.NewMemory], ages_seconds: list[float]) -> Any:
+        """Begin with some memories of different ages; many runs have few rules that write."""
+        created = []
+        for number, (new, seconds) in enumerate(zip(found, ages_seconds, strict=False)):
+            created.append(self.create(number % 2, *new))
+            self.clock.advance(seconds)
+        return multiple(*created)
 
     @rule(target=ids, process=processes, found=inputs.new_memories(min_size=1, max_size=3))
     def remember(self, process: int, found: list[inputs.NewMemory]) -> Any:
