@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from s3_agent_memory.domain.json_values import check_json_object, decode_json, encode_json, merge_patch
+from s3_agent_memory.domain.limits import Limits
 from s3_agent_memory.errors import LimitExceededError, ValidationError
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -17,7 +18,7 @@ OBJECTS = st.dictionaries(TEXTS, VALUES, max_size=5)
 
 
 def check(value: object, bytes_max: int = 4_096) -> dict[str, object]:
-    return check_json_object(value, field="data", limit="data_bytes_max", bytes_max=bytes_max)
+    return check_json_object(value, field="data", limits=Limits(data_bytes_max=bytes_max), limit="data_bytes_max")
 
 
 def nested(depth: int) -> dict[str, Any]:

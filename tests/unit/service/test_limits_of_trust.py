@@ -152,8 +152,8 @@ def test_namespaces_are_found_page_by_page() -> None:
         parts.runtime.store.put(f"memory/{name}/semantic/a.json", b"{}")
     for number in range(1_500):
         parts.runtime.store.put(f"memory/users/u0000/semantic/{number}.json", b"{}")
-    parts.runtime.store.put("memory/users/u0000/work/semantic/a.json", b"{}")
-    assert parts.memories.namespaces("users") == sorted([*names, "users/u0000/work"])
+    parts.runtime.store.put("memory/users/u0000/jobs/semantic/a.json", b"{}")
+    assert parts.memories.namespaces("users") == sorted([*names, "users/u0000/jobs"])
 
 
 def test_an_unreadable_log_entry_degrades_answers_until_a_sweep_has_looked_for_what_it_stood_for() -> None:

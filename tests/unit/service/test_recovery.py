@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
+from s3_agent_memory.domain.keys import TruthKey, parse_namespace
+from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.errors import CorruptError
 from tests.fakes.clock import HOUR
 from tests.unit.service.worlds import NAMESPACE, World, contents
@@ -86,10 +88,12 @@ def test_whatever_comes_first_heals_the_index(damage: str, action: str) -> None:
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_the_indexer_heals_the_index(damage: str) -> None:
+def test_an_indexer_that_comes_first_fails_nothing_and_hides_nothing(damage: str) -> None:
     world = indexed_world()
     DAMAGES[damage](world)
-    assert world.parts.indexer.run([]).failed == ()
+    changes = [TruthKey(parse_namespace(NAMESPACE), Kind.SEMANTIC, "one")]
+    outcome = world.another_process().indexer.run(changes)
+    assert (outcome.namespaces, outcome.failed) == (1, ())
     assert world.seen().listed == TEXTS
 
 

@@ -5,7 +5,8 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-from s3_agent_memory.errors import LimitExceededError, ValidationError
+from s3_agent_memory.domain.limits import Limits
+from s3_agent_memory.errors import ValidationError
 
 DEPTH_MAX: Final = 32
 
@@ -38,26 +39,22 @@ def _refuse_constant(name: str) -> object:
     raise ValueError(name)
 
 
-def check_json_object(value: object, *, field: str, limit: str, bytes_max: int) -> dict[str, object]:
+def check_json_object(value: object, *, field: str, limits: Limits, limit: str) -> dict[str, object]:
     """Return a private copy of a JSON object.
 
     Args:
         field: name of the field, for the error.
-        limit: name of the limit that ``bytes_max`` comes from.
-        bytes_max: most bytes of compact JSON.
+        limit: which of ``limits`` bounds its bytes of compact JSON.
 
     Raises:
         ValidationError: it is not a JSON object, or nested deeper than 32 levels.
-        LimitExceededError: it is larger than ``bytes_max``.
+        LimitExceededError: it is larger than the limit.
     """
     if not isinstance(value, Mapping):
         raise ValidationError(f"{field} must be a JSON object")
     copy = {key: _copy_value(item, field, 1) for key, item in _string_items(value, field)}
     size_bytes = len(encode_json(copy))
-    if size_bytes > bytes_max:
-        raise LimitExceededError(
-            f"{field} is {size_bytes} bytes; at most {bytes_max} are allowed", limit=limit, maximum=bytes_max
-        )
+    limits.check(limit, size_bytes, f"{field} is {size_bytes} bytes")
     return copy
 
 

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from s3_agent_memory.errors import LimitExceededError
+
 _KIB = 1024
 _MIB = 1024 * 1024
 
@@ -37,3 +39,19 @@ class Limits:
     query_length_max: int = 2_000
     result_count_max: int = 100
     line_bytes_max: int = 128 * _KIB
+
+    def check(self, name: str, size: int, what: str) -> None:
+        """Do nothing if ``size`` is within the limit called ``name``.
+
+        Args:
+            what: what has that size, for the error: "content is 20000 bytes".
+
+        Raises:
+            LimitExceededError: it is above; the error names the limit.
+
+        Example:
+            >>> Limits().check("tag_count_max", 32, "there are 32 tags")
+        """
+        maximum: int = getattr(self, name)
+        if size > maximum:
+            raise LimitExceededError(f"{what}; at most {maximum} are allowed", limit=name, maximum=maximum)

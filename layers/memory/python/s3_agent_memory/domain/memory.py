@@ -13,7 +13,7 @@ from s3_agent_memory.domain.keys import Namespace, memory_key, parse_namespace
 from s3_agent_memory.domain.kinds import Kind, check_kind
 from s3_agent_memory.domain.limits import Limits
 from s3_agent_memory.domain.timestamps import parse_timestamp
-from s3_agent_memory.errors import LimitExceededError, ValidationError
+from s3_agent_memory.errors import ValidationError
 
 IMPORTANCE_DEFAULT: Final = 0.5
 
@@ -127,12 +127,7 @@ def check_content(value: object, limits: Limits) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValidationError("content must be text that is not empty")
     size_bytes = len(_utf8(value, "content"))
-    if size_bytes > limits.content_bytes_max:
-        raise LimitExceededError(
-            f"content is {size_bytes} bytes; at most {limits.content_bytes_max} are allowed",
-            limit="content_bytes_max",
-            maximum=limits.content_bytes_max,
-        )
+    limits.check("content_bytes_max", size_bytes, f"content is {size_bytes} bytes")
     return value
 
 
@@ -148,12 +143,7 @@ def check_label(value: object, limits: Limits, *, field_name: str) -> str | None
     if not isinstance(value, str) or not value:
         raise ValidationError(f"{field_name} must be text that is not empty, or null")
     _utf8(value, field_name)
-    if len(value) > limits.label_length_max:
-        raise LimitExceededError(
-            f"{field_name} has {len(value)} characters; at most {limits.label_length_max} are allowed",
-            limit="label_length_max",
-            maximum=limits.label_length_max,
-        )
+    limits.check("label_length_max", len(value), f"{field_name} has {len(value)} characters")
     return value
 
 
@@ -178,12 +168,7 @@ def check_tags(value: object, limits: Limits) -> tuple[str, ...]:
     if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable):
         raise ValidationError("tags must be a list of texts")
     tags = tuple(dict.fromkeys(_check_tag(tag, limits) for tag in value))
-    if len(tags) > limits.tag_count_max:
-        raise LimitExceededError(
-            f"there are {len(tags)} tags; at most {limits.tag_count_max} are allowed",
-            limit="tag_count_max",
-            maximum=limits.tag_count_max,
-        )
+    limits.check("tag_count_max", len(tags), f"there are {len(tags)} tags")
     return tags
 
 
@@ -191,23 +176,18 @@ def _check_tag(value: object, limits: Limits) -> str:
     if not isinstance(value, str) or not value or value != value.strip():
         raise ValidationError("a tag must be text that is not empty, without white space at its ends")
     _utf8(value, "tags")
-    if len(value) > limits.tag_length_max:
-        raise LimitExceededError(
-            f"a tag has {len(value)} characters; at most {limits.tag_length_max} are allowed",
-            limit="tag_length_max",
-            maximum=limits.tag_length_max,
-        )
+    limits.check("tag_length_max", len(value), f"a tag has {len(value)} characters")
     return value
 
 
 def check_data(value: object, limits: Limits) -> dict[str, object]:
     """Return a private copy of ``data``; see ``check_json_object`` for the errors."""
-    return check_json_object(value, field="data", limit="data_bytes_max", bytes_max=limits.data_bytes_max)
+    return check_json_object(value, field="data", limits=limits, limit="data_bytes_max")
 
 
 def check_metadata(value: object, limits: Limits) -> dict[str, object]:
     """Return a private copy of ``metadata``; see ``check_json_object`` for the errors."""
-    return check_json_object(value, field="metadata", limit="metadata_bytes_max", bytes_max=limits.metadata_bytes_max)
+    return check_json_object(value, field="metadata", limits=limits, limit="metadata_bytes_max")
 
 
 def check_version(value: object) -> int:

@@ -352,9 +352,9 @@ class MemoryService:
         return self._with_index(place, lambda: self._services.statistician.stats(place))
 
     def namespaces(self, prefix: NamespaceLike | None = None) -> builtins.list[str]:
-        """Return the namespaces that hold anything, those at or below ``prefix`` if it is given."""
+        """Return the namespaces that hold anything, in order, those at or below ``prefix`` if it is given."""
         root = None if prefix is None else parse_namespace(prefix)
-        return [format_namespace(namespace) for namespace in discover(self._runtime, root)]
+        return sorted(format_namespace(namespace) for namespace in discover(self._runtime, root))
 
     def export(
         self,
@@ -417,15 +417,9 @@ class MemoryService:
         )
 
     def _check_query(self, query: object) -> str:
-        maximum = self.limits.query_length_max
         if not isinstance(query, str):
             raise ValidationError("query must be text")
-        if len(query) > maximum:
-            raise LimitExceededError(
-                f"query has {len(query)} characters; at most {maximum} are allowed",
-                limit="query_length_max",
-                maximum=maximum,
-            )
+        self.limits.check("query_length_max", len(query), f"query has {len(query)} characters")
         return query
 
     def _check_limit(self, limit: object) -> int:

@@ -20,7 +20,6 @@ from s3_agent_memory.errors import (
     ConflictError,
     CorruptError,
     ForgottenError,
-    LimitExceededError,
     ValidationError,
 )
 from s3_agent_memory.service.housekeeper import Housekeeper
@@ -188,11 +187,7 @@ class Importer:
             return LineError(number, error.code, str(error))
 
     def _parse(self, namespace: Namespace, body: bytes) -> tuple[Memory, bool]:
-        maximum = self._runtime.limits.line_bytes_max
-        if len(body) > maximum:
-            raise LimitExceededError(
-                f"the line is {len(body)} bytes; at most {maximum} are allowed", limit="line_bytes_max", maximum=maximum
-            )
+        self._runtime.limits.check("line_bytes_max", len(body), f"the line is {len(body)} bytes")
         document = decode_json(body)
         if not isinstance(document, Mapping):
             raise ValidationError("a line must be a JSON object")

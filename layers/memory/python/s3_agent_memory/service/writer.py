@@ -21,7 +21,6 @@ from s3_agent_memory.domain.timestamps import format_timestamp
 from s3_agent_memory.errors import (
     ConflictError,
     ForgottenError,
-    LimitExceededError,
     NotFoundError,
     PreconditionFailedError,
     ThrottledError,
@@ -216,13 +215,7 @@ class MemoryWriter:
             LimitExceededError: they are more than a line of an import may have, so it could not be moved elsewhere.
         """
         body = encode_memory(memory)
-        maximum = self._runtime.limits.line_bytes_max
-        if len(body) > maximum:
-            raise LimitExceededError(
-                f"the memory is {len(body)} bytes of JSON; at most {maximum} are allowed",
-                limit="line_bytes_max",
-                maximum=maximum,
-            )
+        self._runtime.limits.check("line_bytes_max", len(body), f"the memory is {len(body)} bytes of JSON")
         return body
 
     def _delete(self, present: PresentMemory, doubt: Doubt) -> bool:
