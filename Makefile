@@ -10,24 +10,38 @@ UV_VERSION := 0.13.9
 BIN := .venv/bin
 STAMP := .venv/.stamp
 LOCK := requirements/dev.txt
+# Every extra but sentence-transformers, which brings gigabytes of torch.
+EXTRAS := s3 functions onnx fastembed langgraph pydantic-ai client
+GROUPS := dev infra model bench
+# The one command line that is not from the lock; npx fetches exactly this version.
+CDK := JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION=20 npx --yes aws-cdk@2.1148.1
+VENDOR := layers/vendor/requirements
+MCP_LAYER := layers/mcp/requirements
+MCP_CLIENTS_LOCK := requirements/mcp-clients
+MCP_CLIENTS := .build/mcp-clients
+MCP_NODE := .build/mcp-node
+EMULATOR_LOCK := requirements/emulator
+EMULATOR = .build/emulator/$(firstword $(shell cksum $(EMULATOR_LOCK).txt))
 PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadgroup
-FAST_SUITES := $(wildcard $(addprefix tests/,unit contract reference functions edge architecture))
+FAST_SUITES := $(wildcard $(addprefix tests/,unit contract reference functions edge mcp architecture))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check check-static format lint types imports stress faults soak simulate simulate-mutations bench-bm25 bench-locomo lock clean
+.PHONY: help run test check check-static format lint types imports stress faults soak simulate simulate-mutations simulate-sessions bench-conversation model bench-bm25 bench-embedding bench-quality bench-vectors bench-mcp mcp-clients mcp-conformance synth deploy e2e lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "  Settings: PYTHON=$(PYTHON), WORKERS=$(WORKERS) for tests and simulations, and ARGS='...' for the command behind"
-	@echo "  run, test, check, stress, simulate, bench-bm25, bench-locomo and lock"
+	@echo "  run, test, check, stress, simulate, bench-bm25, bench-quality and lock"
 
 run: $(STAMP) ## Run every function on this machine over a plain directory
+	@test -n "$$S3_AGENT_MEMORY_EMBEDDINGS" || $(BIN)/python -m layers.onnx.build_model || \
+		echo "The model could not be built: memories will be found by their words alone" >&2
 	$(BIN)/python functions/local_stack.py $(ARGS)
 
-test: $(STAMP) ## Run the whole test suite except stress and faults
-	$(PYTEST) tests --ignore=tests/stress --ignore=tests/faults $(ARGS)
+test: $(STAMP) ## Run the whole test suite except stress, faults and e2e
+	$(PYTEST) tests $(addprefix --ignore=tests/,stress faults e2e) $(ARGS)
 
 check: check-static ## Check everything static, then run the fast tests
 	$(PYTEST) $(FAST_SUITES) $(ARGS)
@@ -63,15 +77,61 @@ simulate: $(STAMP) ## Run seeded schedules with faults over the simulated bucket
 simulate-mutations: $(STAMP) ## Show that the simulation catches each deliberate mistake
 	$(BIN)/python -m tests.simulation --workers $(WORKERS) --mutations
 
+simulate-sessions: $(STAMP) ## Run seeded schedules of one conversation (ARGS=--mutations shows that mistakes are caught)
+	$(BIN)/python -m tests.simulation.session_batches $(ARGS)
+
+bench-conversation: $(STAMP) ## Measure latency and requests of conversations (ARGS="--turns 200 --delay-ms 15")
+	$(BIN)/python benchmarks/conversation.py $(ARGS)
+
 bench-bm25: $(STAMP) ## Measure the index against bm25s and a single-file index
 	$(BIN)/python benchmarks/bm25.py $(ARGS)
 
-bench-locomo: $(STAMP) ## Measure recall on long conversations
-	$(BIN)/python benchmarks/locomo.py $(ARGS)
+model: $(STAMP) ## Build the embedding model in .build/model, once
+	$(BIN)/python -m layers.onnx.build_model $(ARGS)
+
+bench-embedding: $(STAMP) ## Measure the embedding model: cold start, throughput, layer size (ARGS=--layer)
+	$(BIN)/python benchmarks/embedding.py $(ARGS)
+
+bench-quality: $(STAMP) ## Measure how well memories are found, on conversations and notes (ARGS=--quick)
+	$(BIN)/python -m layers.onnx.build_model
+	$(BIN)/python -m benchmarks.quality $(ARGS)
+
+bench-vectors: $(STAMP) ## Measure vector search against numpy and usearch
+	$(BIN)/python -m layers.onnx.build_model
+	$(BIN)/python benchmarks/vectors.py $(ARGS)
+
+bench-mcp: $(STAMP) ## Measure the MCP endpoint: cold import, connect, list, recall
+	$(BIN)/python benchmarks/mcp.py $(ARGS)
+
+mcp-clients: $(STAMP) $(MCP_CLIENTS)/.stamp $(MCP_NODE)/.stamp ## Run MCP clients of other projects against the local stack
+	$(BIN)/python -m tests.mcp.clients --python $(MCP_CLIENTS)/bin/python --node $(MCP_NODE)
+
+mcp-conformance: $(STAMP) $(MCP_NODE)/.stamp ## Run the official MCP conformance suite against the local stack
+	$(BIN)/python -m tests.mcp.conformance --node $(MCP_NODE)
+
+synth: $(STAMP) ## Write the cloud assembly of the AWS stack (ARGS='-c name=value')
+	$(CDK) synth --quiet $(ARGS)
+
+deploy: $(STAMP) ## Deploy the stack into the AWS account of the credentials (ARGS='-c name=value')
+	$(CDK) deploy $(ARGS)
+
+e2e: $(STAMP) $(EMULATOR)/.stamp ## Deploy the stack on a local AWS emulator and drive it from end to end
+	@command -v npx >/dev/null || { echo "Node 20 or newer with npx is needed: the CDK is a Node program" >&2; exit 1; }
+	E2E_EMULATOR_PYTHON=$(EMULATOR)/bin/python E2E_CDK='$(CDK)' $(BIN)/pytest -q tests/e2e $(ARGS)
 
 lock: $(STAMP) ## Pin the development requirements anew (ARGS=--upgrade for newer versions)
-	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --group bench --universal --python-version 3.11 \
+	$(BIN)/uv pip compile pyproject.toml $(foreach extra,$(EXTRAS),--extra $(extra)) \
+		$(foreach group,$(GROUPS),--group $(group)) --universal --python-version 3.11 \
 		--generate-hashes --no-header --no-annotate -q -o $(LOCK) $(ARGS)
+	$(BIN)/uv pip compile $(VENDOR).in --constraint $(LOCK) --python-version 3.11 \
+		--python-platform x86_64-manylinux_2_28 --generate-hashes --no-header --no-annotate -q -o $(VENDOR).txt
+	$(BIN)/uv pip compile $(MCP_LAYER).in --constraint $(LOCK) --python-version 3.11 \
+		$$(sed -n 's/^\([a-z0-9-]*\)==.*/--no-emit-package \1/p' $(VENDOR).txt) \
+		--python-platform x86_64-manylinux_2_28 --generate-hashes --no-header --no-annotate -q -o $(MCP_LAYER).txt
+	$(BIN)/uv pip compile $(EMULATOR_LOCK).in --universal --python-version 3.11 \
+		--generate-hashes --no-header --no-annotate -q -o $(EMULATOR_LOCK).txt $(ARGS)
+	$(BIN)/uv pip compile $(MCP_CLIENTS_LOCK).in --universal --python-version 3.11 \
+		--generate-hashes --no-header --no-annotate -q -o $(MCP_CLIENTS_LOCK).txt $(ARGS)
 
 clean: ## Remove caches and build output (neither .venv nor stored memories)
 	rm -rf .build .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build cdk.out dist
@@ -91,4 +151,31 @@ $(STAMP): pyproject.toml $(LOCK)
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $(LOCK) && \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .; \
 	fi
+	@touch $@
+
+# The emulator pins what the project uses in other versions. A change of its lock has a checksum, and a place, of its own.
+$(EMULATOR)/.stamp: | $(STAMP)
+	@echo "Setting up $(EMULATOR) from $(EMULATOR_LOCK).txt"
+	@rm -rf .build/emulator
+	@$(BIN)/python -m venv $(EMULATOR)
+	@if test -x $(BIN)/uv; then \
+		$(BIN)/uv pip sync --quiet --python $(EMULATOR)/bin/python --require-hashes $(EMULATOR_LOCK).txt; \
+	else \
+		$(EMULATOR)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+			--requirement $(EMULATOR_LOCK).txt; \
+	fi
+	@touch $@
+
+# The clients need versions of the SDK that the project itself does not have.
+$(MCP_CLIENTS)/.stamp: $(MCP_CLIENTS_LOCK).txt | $(STAMP)
+	@rm -rf $(MCP_CLIENTS)
+	@$(BIN)/python -m venv $(MCP_CLIENTS)
+	@$(MCP_CLIENTS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
+	@touch $@
+
+# The suite and the inspector need a newer Node than many systems have, so it is installed with them.
+$(MCP_NODE)/.stamp: tests/mcp/node/package.json
+	@command -v npm >/dev/null || { echo "npm is needed: it installs Node 22 and the programs for it" >&2; exit 1; }
+	@rm -rf $(MCP_NODE) && mkdir -p $(MCP_NODE) && cp $< $(MCP_NODE)
+	@cd $(MCP_NODE) && npm install --no-audit --no-fund --no-package-lock --loglevel=error
 	@touch $@
