@@ -32,6 +32,7 @@ from benchmarks.single_file_index import SingleFileIndex
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.ranking import Ranking
 from s3_agent_memory.index import bm25, log, merge_policy, top_k
+from s3_agent_memory.index.query import Query
 from s3_agent_memory.index.row import Row
 from s3_agent_memory.index.searcher import search
 from s3_agent_memory.index.segment import Segment, build_segment
@@ -212,7 +213,7 @@ def open_ours(folder: Path) -> dict[str, Callable[[list[str]], object]]:
         return scores.docs[best], scores.values[best]
 
     def by_search(words: list[str]) -> object:
-        return search(snapshot, query_terms=words, now_us=now_us, **options).top(0, TOP)
+        return search(snapshot, Query.of_terms(words), meaning=None, now_us=now_us, **options).top(0, TOP)
 
     return {"query": by_bm25, "search": by_search}
 

@@ -20,6 +20,7 @@ from s3_agent_memory.domain.ranking import Ranking
 from s3_agent_memory.errors import CorruptError
 from s3_agent_memory.index.analyzer import Analyzer
 from s3_agent_memory.index.column_file import _PREFIX, decode_columns, encode_columns
+from s3_agent_memory.index.query import Query
 from s3_agent_memory.index.row import Row, row_of_memory
 from s3_agent_memory.index.searcher import latest, search
 from s3_agent_memory.index.segment import Segment, build_segment
@@ -89,8 +90,8 @@ def use(snapshot: Snapshot, ids: list[str]) -> None:
         {"kind": Kind.SEMANTIC, "tags": ("red",), "conditions": FILTERS},
     ]
     for selection in selections:
-        for terms in (None, ["run", "metric", "absent"]):
-            found = search(snapshot, query_terms=terms, ranking=Ranking(), now_us=NOW_US, **selection)
+        for query in (None, Query.of_terms(["run", "metric", "absent"])):
+            found = search(snapshot, query, meaning=None, ranking=Ranking(), now_us=NOW_US, **selection)
             assert len(found.top(0, 50)) == min(50, found.count)
         latest(snapshot, now_us=NOW_US, before=(NOW_US, "id-3"), limit=5, **selection)
 

@@ -113,7 +113,7 @@ class Reading(World):
         explained = hits[0].explain if hits else None
         if not explained or not explained["relevance"]:
             return most or 1.0
-        best = RELEVANCE * explained["bm25"] / explained["relevance"]
+        best = RELEVANCE * bm25[hits[0].memory.id] / explained["relevance"]
         assert least - SCORE_TOLERANCE * least <= best <= most + SCORE_TOLERANCE * most
         return best
 

@@ -56,7 +56,11 @@ def bm25_scores(memories: Iterable[Memory], query: str) -> dict[str, float]:
     Args:
         memories: all there are, for they decide which words are rare; expired ones are among them until pruned.
     """
-    words = {memory.id: ANALYZER.words(memory.content) for memory in memories}
+    # The name of the author is searched like the text.
+    words = {
+        memory.id: ANALYZER.words(memory.attribution.author or "") + ANALYZER.words(memory.content)
+        for memory in memories
+    }
     lengths = {memory_id: sum(word.length for word in found) for memory_id, found in words.items()}
     counts = {memory_id: Counter(term for word in found for term in word.terms) for memory_id, found in words.items()}
     average_length = sum(lengths.values()) / max(1, len(lengths)) or 1.0

@@ -15,6 +15,7 @@ from s3_agent_memory.domain.codec import memory_to_json
 from s3_agent_memory.domain.keys import parse_namespace
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.memory import Memory
+from s3_agent_memory.domain.ranking import Ranking
 from s3_agent_memory.domain.timestamps import parse_timestamp
 from s3_agent_memory.service.housekeeper import FOLD_ENTRY_COUNT, Folding
 from s3_agent_memory.storage.port import ObjectStore
@@ -59,6 +60,8 @@ class World(RuleBasedStateMachine):
             folding_phase=FOLD_ENTRY_COUNT - 3,
             clock=self.clock,
             entropy=SeededEntropy(self.seed),
+            # What is compared with the model is BM25; other signals have tests of their own.
+            ranking=Ranking.classic(),
         )
 
     def memories(self, process: int) -> MemoryStore:

@@ -7,6 +7,7 @@ import pytest
 from s3_agent_memory.domain.filters import Condition
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.ranking import Ranking
+from s3_agent_memory.index.query import Query
 from s3_agent_memory.index.searcher import latest, search
 from s3_agent_memory.index.terms import AUTHOR, BODY, TAG, term_hash
 from tests.reference.bm25_oracle import bm25, live_rows, ranked
@@ -62,7 +63,7 @@ def test_search_ranks_like_brute_force(seed):
     snapshot, rows, words, filters, is_eligible, ranking = case(seed)
     scores = bm25(rows, [term_hash(BODY, word) for word in words], k1=ranking.k1, b=ranking.b)
     eligible = {row.id: scores[row.id] for row in rows if row.id in scores and is_eligible(row)}
-    found = search(snapshot, query_terms=words, ranking=ranking, now_us=NOW_US, **filters)
+    found = search(snapshot, Query.of_terms(words), meaning=None, ranking=ranking, now_us=NOW_US, **filters)
     expected = ranked(rows, eligible, ranking=ranking, now_us=NOW_US)
     assert_same_ranking(found.top(0, len(rows) + 1), expected, seed)
 
@@ -71,7 +72,7 @@ def test_search_ranks_like_brute_force(seed):
 def test_empty_query_ranks_like_brute_force(seed):
     snapshot, rows, _, filters, is_eligible, ranking = case(seed)
     eligible = {row.id: 0.0 for row in rows if is_eligible(row)}
-    found = search(snapshot, query_terms=None, ranking=ranking, now_us=NOW_US, **filters)
+    found = search(snapshot, None, meaning=None, ranking=ranking, now_us=NOW_US, **filters)
     expected = ranked(rows, eligible, ranking=ranking, now_us=NOW_US)
     assert [candidate.id for candidate in found.top(0, len(rows) + 1)] == [row[2] for row in expected], f"seed {seed}"
 
@@ -79,7 +80,7 @@ def test_empty_query_ranks_like_brute_force(seed):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_best_few_are_the_head_of_the_whole_ranking(seed):
     snapshot, rows, words, filters, _, ranking = case(seed)
-    options = {"query_terms": words, "ranking": ranking, "now_us": NOW_US, **filters}
+    options = {"query": Query.of_terms(words), "meaning": None, "ranking": ranking, "now_us": NOW_US, **filters}
     whole = search(snapshot, **options).top(0, len(rows) + 1)
     assert [search(snapshot, **options).top(0, count) for count in (1, 3, 10)] == [
         whole[:1],
@@ -91,7 +92,7 @@ def test_the_best_few_are_the_head_of_the_whole_ranking(seed):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_refilled_pages_are_the_whole_ranking(seed):
     snapshot, rows, words, filters, _, ranking = case(seed)
-    options = {"query_terms": words, "ranking": ranking, "now_us": NOW_US, **filters}
+    options = {"query": Query.of_terms(words), "meaning": None, "ranking": ranking, "now_us": NOW_US, **filters}
     found = search(snapshot, **options)
     pages = [found.top(start, start + 4) for start in range(0, found.count, 4)]
     whole = search(snapshot, **options).top(0, len(rows) + 1)

@@ -156,7 +156,7 @@ def test_unknown_language_names_those_that_are_known():
 
 
 def test_signature_names_the_language_and_the_algorithm():
-    assert Analyzer("german").signature == "german/1"
+    assert Analyzer("german").signature == "german/2"
 
 
 def test_threads_share_an_analyzer():

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,8 +13,16 @@ from s3_agent_memory.domain.limits import Limits
 from s3_agent_memory.domain.memory import Attribution
 from s3_agent_memory.errors import CorruptError
 from s3_agent_memory.index.analyzer import Analyzer
-from s3_agent_memory.index.log import ENTRY_BYTES_MAX, LogEntry, decode_entry, encode_entry
+from s3_agent_memory.index.log import (
+    ENTRY_BYTES_MAX,
+    WINDOW_COUNT_MAX,
+    EntryVectors,
+    LogEntry,
+    decode_entry,
+    encode_entry,
+)
 from s3_agent_memory.index.row import Row, row_of_memory
+from s3_agent_memory.index.vector_shard import KeyedVectors
 from tests.unit.domain.memories import make_memory
 
 MICROSECONDS = st.integers(min_value=0, max_value=2**63 - 1)
@@ -69,7 +78,7 @@ def test_the_largest_memory_stays_far_below_the_limit_of_an_entry() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        *[b"", b"{}", b"null", b"[]", BODY[:-1], BODY[: len(BODY) // 2], b"\xff" + BODY, changed(schema=2)],
+        *[b"", b"{}", b"null", b"[]", BODY[:-1], BODY[: len(BODY) // 2], b"\xff" + BODY, changed(schema=9)],
         *[changed(id="../a"), changed(kind="fact"), changed(version=0), changed(version=True), changed(updated_us=-1)],
         *[changed(expires_us=2**63), changed(etag_hash=2**64), changed(length=1.5), changed(importance=2)],
         *[changed(terms=None), changed(terms="!"), changed(terms="AAAA"), changed(terms="ü"), changed(created_us="1")],
@@ -85,3 +94,58 @@ def test_what_is_no_entry_is_reported_with_its_key(body: bytes) -> None:
 def test_an_entry_cut_anywhere_is_corrupt(length: int) -> None:
     with pytest.raises(CorruptError):
         decode_entry(BODY[:length], "key")
+
+
+# --- vectors ----------------------------------------------------------------------------------------------------------
+
+
+def entry_with_vectors(window_count: int = 2, dimension: int = 3) -> LogEntry:
+    codes = np.arange(window_count * dimension, dtype=np.int8).reshape(window_count, dimension)
+    scales = np.linspace(0, 1, window_count, dtype=np.float32)
+    keyed = KeyedVectors(text_key=ENTRY.row.text_key, codes=codes, scales=scales)
+    return LogEntry(ENTRY.row, ENTRY.analyzer_signature, EntryVectors("model/1", keyed))
+
+
+def with_vectors(**values: Any) -> bytes:
+    """Return an entry whose vectors have other values."""
+    document = json.loads(encode_entry(entry_with_vectors()))
+    return json.dumps({**document, "vectors": {**document["vectors"], **values}}).encode()
+
+
+@pytest.mark.parametrize("window_count", [1, 4, WINDOW_COUNT_MAX])
+def test_vectors_survive_the_round_trip(window_count: int) -> None:
+    entry = entry_with_vectors(window_count, 384)
+    found = decode_entry(encode_entry(entry), "key").vectors
+    assert found is not None
+    assert entry.vectors is not None
+    assert (found.model, found.keyed.text_key) == ("model/1", ENTRY.row.text_key)
+    assert np.array_equal(found.keyed.codes, entry.vectors.keyed.codes)
+    assert np.array_equal(found.keyed.scales, entry.vectors.keyed.scales)
+
+
+def test_an_entry_without_vectors_does_not_mention_them() -> None:
+    assert b"vectors" not in BODY
+
+
+def test_all_windows_of_a_text_fit_into_an_entry() -> None:
+    assert len(encode_entry(entry_with_vectors(WINDOW_COUNT_MAX, 1_024))) < ENTRY_BYTES_MAX // 4
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *[with_vectors(model=""), with_vectors(model=None), with_vectors(model="m" * 257), changed(vectors=[])],
+        *[with_vectors(scales=""), with_vectors(scales="AAAA"), with_vectors(scales="!"), with_vectors(scales=None)],
+        *[with_vectors(codes=""), with_vectors(codes="AAAA"), with_vectors(codes="!"), with_vectors(codes=7)],
+        # Scales that are NaN, negative, above 1.
+        *[
+            with_vectors(scales="AADAfwAAwH8="),
+            with_vectors(scales="AACAvwAAgL8="),
+            with_vectors(scales="AAAAQAAAAEA="),
+        ],
+        json.dumps({**json.loads(encode_entry(entry_with_vectors())), "text_key": 0}).encode(),
+    ],
+)
+def test_vectors_that_are_none_make_the_entry_unreadable(body: bytes) -> None:
+    with pytest.raises(CorruptError):
+        decode_entry(body, "key")

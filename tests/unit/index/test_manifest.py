@@ -10,21 +10,28 @@ from hypothesis import strategies as st
 
 from s3_agent_memory.errors import CorruptError
 from s3_agent_memory.index.manifest import (
+    MODEL_LENGTH_MAX,
+    EmbeddingRef,
     FoldRef,
     Manifest,
     SegmentRef,
     TrashRef,
+    VectorRef,
     add_fold,
+    add_vectors,
     decode_manifest,
     drop_folds,
     drop_trash,
     encode_manifest,
     note_fold,
     replace_segments,
+    replace_vectors,
+    set_embedding,
     stamp_folds,
 )
 
 NAMES = st.from_regex("[0-9a-z][0-9a-z-]{0,11}", fullmatch=True)
+MODELS = st.text(min_size=1, max_size=MODEL_LENGTH_MAX)
 COUNTS = st.integers(min_value=0, max_value=2**53)
 MANIFESTS = st.builds(
     Manifest,
@@ -34,10 +41,16 @@ MANIFESTS = st.builds(
     segments=st.lists(st.builds(SegmentRef, NAMES, COUNTS, COUNTS), max_size=4).map(tuple),
     folds=st.lists(st.builds(FoldRef, NAMES, st.none() | COUNTS), max_size=4).map(tuple),
     trash=st.lists(st.builds(TrashRef, NAMES, COUNTS), max_size=4).map(tuple),
+    embedding=st.none() | st.builds(EmbeddingRef, MODELS, COUNTS),
+    vectors=st.lists(st.builds(VectorRef, NAMES, COUNTS, COUNTS, MODELS), max_size=4).map(tuple),
+    vector_trash=st.lists(st.builds(TrashRef, NAMES, COUNTS), max_size=4).map(tuple),
 )
 
 A, B, C, D = (SegmentRef(name, 10, 1_000) for name in "abcd")
 ENGLISH = "english/1"
+MODEL = "model/1"
+V, W, X = (VectorRef(name, 10, 1_000, MODEL) for name in "vwx")
+FOREIGN = VectorRef("f", 10, 1_000, "other/1")
 BODY = encode_manifest(Manifest(version=3, nonce="n", analyzer=ENGLISH, segments=(A, B), folds=(FoldRef("b", 7),)))
 
 
@@ -168,6 +181,80 @@ def test_a_file_is_known_while_it_is_in_use_in_the_trash_or_awaits_clean_up() ->
     assert manifest.known_ids == {"a", "b", "c"}
 
 
+# --- vectors ----------------------------------------------------------------------------------------------------------
+
+
+def manifest_with(*vectors: VectorRef, **values: Any) -> Manifest:
+    return Manifest(embedding=EmbeddingRef(MODEL, 5), vectors=vectors, **values)
+
+
+def swap_vectors(manifest: Manifest, inputs: str, *outputs: VectorRef, witnesses: str = "") -> Manifest | None:
+    return replace_vectors(manifest, list(inputs), outputs, witnesses=list(witnesses), now_ms=100)
+
+
+def test_the_first_shard_decides_on_the_model() -> None:
+    added = add_vectors(Manifest(), V, 7)
+    assert (added.vectors, added.embedding, added.model) == ((V,), EmbeddingRef(MODEL, 7), MODEL)
+
+
+def test_a_shard_of_another_model_does_not_change_the_namespaces() -> None:
+    assert add_vectors(manifest_with(V), FOREIGN, 7) == manifest_with(V, FOREIGN)
+
+
+@pytest.mark.parametrize("present", [manifest_with(V), manifest_with(vector_trash=(TrashRef("v", 1),))])
+def test_a_shard_that_is_known_changes_nothing(present: Manifest) -> None:
+    assert add_vectors(present, V, 7) is present
+
+
+def test_shards_of_one_model_are_found_in_their_order() -> None:
+    manifest = manifest_with(V, FOREIGN, W)
+    assert (manifest.vectors_of(MODEL), manifest.vectors_of("none")) == ((V, W), ())
+
+
+def test_a_model_is_set_once_and_keeps_its_time() -> None:
+    manifest = manifest_with(V)
+    assert set_embedding(manifest, MODEL, 9) is manifest
+    assert set_embedding(manifest, "other/1", 9).embedding == EmbeddingRef("other/1", 9)
+
+
+def test_replaced_shards_go_to_a_trash_of_their_own() -> None:
+    swapped = swap_vectors(manifest_with(V, W, FOREIGN), "vw", X)
+    assert swapped == manifest_with(X, FOREIGN, vector_trash=(TrashRef("v", 100), TrashRef("w", 100)))
+
+
+def test_a_swap_of_shards_that_were_replaced_meanwhile_is_abandoned() -> None:
+    assert swap_vectors(manifest_with(W), "vw", X) is None
+
+
+def test_a_swap_that_relies_on_a_shard_that_went_is_abandoned() -> None:
+    assert swap_vectors(manifest_with(V), "v", X, witnesses="vw") is None
+    assert swap_vectors(manifest_with(V, W), "v", X, witnesses="vw") is not None
+
+
+def test_a_swap_of_shards_that_landed_already_changes_nothing() -> None:
+    landed = manifest_with(X, vector_trash=(TrashRef("v", 1),))
+    assert swap_vectors(landed, "v", X) is landed
+
+
+def test_shards_may_be_replaced_by_nothing() -> None:
+    assert swap_vectors(manifest_with(V), "v") == manifest_with(vector_trash=(TrashRef("v", 100),))
+
+
+def test_a_rebuild_leaves_the_vectors_alone() -> None:
+    swapped = swap(manifest_of(A, embedding=EmbeddingRef(MODEL, 5), vectors=(V,)), "a", (D,))
+    assert swapped is not None
+    assert (swapped.vectors, swapped.model) == ((V,), MODEL)
+
+
+def test_trash_of_both_sorts_is_dropped_by_id() -> None:
+    manifest = manifest_with(trash=(TrashRef("a", 1),), vector_trash=(TrashRef("v", 1), TrashRef("w", 1)))
+    assert drop_trash(manifest, {"a", "v"}) == manifest_with(vector_trash=(TrashRef("w", 1),))
+
+
+def test_a_shard_is_known_while_it_is_in_use_or_in_the_trash() -> None:
+    assert manifest_with(V, vector_trash=(TrashRef("w", 1),)).known_vector_ids == {"v", "w"}
+
+
 # --- bytes ------------------------------------------------------------------------------------------------------------
 
 
@@ -188,7 +275,7 @@ def test_generations_differ_in_bytes_even_where_nothing_else_changed() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        *[b"", b"{}", b"[]", b"null", BODY[:-1], BODY[: len(BODY) // 2], changed(schema=2), changed(version=-1)],
+        *[b"", b"{}", b"[]", b"null", BODY[:-1], BODY[: len(BODY) // 2], changed(schema=1), changed(version=-1)],
         *[changed(version="3"), changed(nonce=None), changed(analyzer=7), changed(segments=None), changed(folds={})],
         *[
             changed(segments=[["../a", 1, 1]]),
@@ -197,6 +284,9 @@ def test_generations_differ_in_bytes_even_where_nothing_else_changed() -> None:
             changed(segments=[["a", "1", 1]]),
             changed(segments=[[1, 1, 1]]),
         ],
+        *[changed(vectors=None), changed(vectors=[["v", 1, 1]]), changed(vectors=[["v", 1, 1, ""]])],
+        *[changed(vectors=[["../v", 1, 1, "m"]]), changed(vectors=[["v", 1, 1, "m" * (MODEL_LENGTH_MAX + 1)]])],
+        *[changed(embedding="m"), changed(embedding=["m"]), changed(embedding=["", 1]), changed(vector_trash=None)],
         *[changed(folds=[["a", "soon"]]), changed(trash=[["a", None]]), changed(trash=["ab"]), changed(version=True)],
     ],
 )

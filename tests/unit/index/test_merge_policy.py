@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from s3_agent_memory.index.manifest import FoldRef, Manifest, SegmentRef
-from s3_agent_memory.index.merge_policy import BYTES_MAX, FAN_OUT, ROWS_MAX, choose_merge
+from s3_agent_memory.index.manifest import FoldRef, Manifest, SegmentRef, VectorRef
+from s3_agent_memory.index.merge_policy import BYTES_MAX, FAN_OUT, ROWS_MAX, choose_merge, choose_vector_merge
 
 _ROW_BYTES = 150
 
@@ -88,3 +88,35 @@ def test_a_million_rows_folded_64_at_a_time_stay_below_40_segments() -> None:
             segments[f"m{number:06}"] = SegmentRef(f"m{number:06}", rows, rows * _ROW_BYTES)
         most = max(most, len(segments))
     assert most <= 40
+
+
+# --- vector shards ----------------------------------------------------------------------------------------------------
+
+_VECTOR_BYTES = 444
+
+
+def shards_of(*row_counts: int, model: str = "model/1") -> tuple[VectorRef, ...]:
+    return tuple(VectorRef(f"{model[0]}{n:04}", rows, rows * _VECTOR_BYTES, model) for n, rows in enumerate(row_counts))
+
+
+def test_eight_shards_of_one_size_and_model_are_merged() -> None:
+    chosen = choose_vector_merge(Manifest(vectors=shards_of(*[64] * 8)))
+    assert chosen == shards_of(*[64] * 8)
+
+
+def test_shards_of_two_models_are_not_merged() -> None:
+    vectors = (*shards_of(*[64] * 7), *shards_of(*[64] * 7, model="other/1"))
+    assert choose_vector_merge(Manifest(vectors=vectors)) is None
+
+
+def test_any_number_of_vectors_ends_up_in_few_shards() -> None:
+    """Shards of 4,096 vectors, as an embedder writes them, until there are a million."""
+    vectors: dict[str, VectorRef] = {}
+    for number in range(1_000_000 // 4_096):
+        vectors[f"n{number}"] = VectorRef(f"n{number}", 4_096, 4_096 * _VECTOR_BYTES, "model/1")
+        while chosen := choose_vector_merge(Manifest(vectors=tuple(vectors.values()))):
+            for shard in chosen:
+                del vectors[shard.id]
+            rows = sum(shard.row_count for shard in chosen)
+            vectors[f"m{number}-{rows}"] = VectorRef(f"m{number}-{rows}", rows, rows * _VECTOR_BYTES, "model/1")
+    assert (len(vectors) <= 30, max(shard.size_bytes for shard in vectors.values()) <= BYTES_MAX) == (True, True)

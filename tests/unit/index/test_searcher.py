@@ -4,6 +4,7 @@ import pytest
 
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.ranking import Ranking
+from s3_agent_memory.index.query import Query
 from s3_agent_memory.index.searcher import latest, search
 from s3_agent_memory.index.snapshot import Snapshot
 from s3_agent_memory.index.terms import BODY, term_hash
@@ -15,8 +16,8 @@ RED = term_hash(BODY, "red")
 
 def searching(rows, query_terms=("blue",), **options):
     plain = {"kind": None, "tags": (), "conditions": (), "ranking": Ranking(), "now_us": NOW_US}
-    terms = None if query_terms is None else list(query_terms)
-    return search(Snapshot([make_segment(rows)]), query_terms=terms, **{**plain, **options})
+    query = None if query_terms is None else Query.of_terms(query_terms)
+    return search(Snapshot([make_segment(rows)]), query, meaning=None, **{**plain, **options})
 
 
 def ids(ranked, start=0, stop=100):

@@ -10,10 +10,12 @@ from typing import Final
 import Stemmer
 
 from s3_agent_memory.errors import ValidationError
+from s3_agent_memory.index import english
+from s3_agent_memory.index.expressions import Question
 from s3_agent_memory.index.scripts import digit_table, fold_accents, languages_by_script, run_pattern, script_of
 from s3_agent_memory.index.stop_words import STOP_WORDS
 
-ALGORITHM_VERSION: Final = 1
+ALGORITHM_VERSION: Final = 2
 """Raise it with every change that gives some text other terms: indexes of other versions are then rebuilt."""
 
 WORD_LENGTH_MAX: Final = 64
@@ -84,6 +86,14 @@ class Analyzer:
             _pairs(unspaced) if unspaced else self._word(word[:WORD_LENGTH_MAX])
             for unspaced, word in run_pattern().findall(_normalised(text))
         ]
+
+    def flags(self, text: str) -> int:
+        """Return what kinds of expression a text has, as bits of ``TextFlag``; 0 in a language without rules."""
+        return english.text_flags(text) if self.language == "english" else 0
+
+    def question(self, text: str) -> Question:
+        """Return what a query asks for; nothing in a language without rules."""
+        return english.read_question(text) if self.language == "english" else Question()
 
     def _analyse_word(self, word: str) -> Word:
         script = script_of(word)

@@ -7,7 +7,7 @@ Only postings of the query's terms are touched, never an array over all rows.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -28,12 +28,33 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True)
-class _Postings:
-    """The postings of a query, segment by segment: document number, frequency (0 if it is dead), index of the term."""
+class TermPostings:
+    """The postings of a query, segment by segment: document number, frequency (0 if it is dead), index of the term.
+
+    Attributes:
+        counts: how often each term occurs in the query.
+    """
 
     docs: npt.NDArray[np.int64]
     tfs: npt.NDArray[np.float32]
     terms: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, terms: Sequence[int]) -> Self:
+        """Return the postings of some terms, given by their hashes; one that is repeated counts once for each time."""
+        counts = Counter(terms)
+        hashes = np.sort(np.fromiter(counts, np.uint64, len(counts)))
+        return cls(*_gather(snapshot, hashes), np.array([counts[term] for term in hashes.tolist()], np.int64))
+
+    def document_frequencies(self) -> npt.NDArray[np.int64]:
+        """Return how many live documents have each term."""
+        return np.bincount(self.terms[self.tfs > 0], minlength=len(self.counts))
+
+    def of_term(self, term: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+        """Return the live documents that have a term (given by its index) and its frequency in each."""
+        is_wanted = (self.terms == term) & (self.tfs > 0)
+        return self.docs[is_wanted], self.tfs[is_wanted]
 
 
 def score(snapshot: Snapshot, terms: Sequence[int], *, k1: float, b: float) -> Scores:
@@ -44,15 +65,14 @@ def score(snapshot: Snapshot, terms: Sequence[int], *, k1: float, b: float) -> S
         k1: how fast repeated terms of a document stop counting, at least 0.
         b: how much the length of a text counts, 0 to 1.
     """
-    counts = Counter(terms)
-    hashes = np.sort(np.fromiter(counts, np.uint64, len(counts)))
-    postings = _gather(snapshot, hashes)
-    if postings is None:
+    return score_postings(snapshot, TermPostings.of(snapshot, terms), k1=k1, b=b)
+
+
+def score_postings(snapshot: Snapshot, postings: TermPostings, *, k1: float, b: float) -> Scores:
+    """Return the BM25 scores of all live documents among some postings; see ``score``."""
+    if not len(postings.docs):
         return Scores(np.zeros(0, np.int64), np.zeros(0))
-    document_frequencies = np.bincount(postings.terms[postings.tfs > 0], minlength=len(hashes))
-    weights = inverse_document_frequency(document_frequencies, snapshot.live_count)
-    if len(counts) < len(terms):
-        weights *= [counts[term] for term in hashes.tolist()]
+    weights = inverse_document_frequency(postings.document_frequencies(), snapshot.live_count) * postings.counts
     average_length = max(1, snapshot.length_total) / max(1, snapshot.live_count)
     parts = saturation(postings.tfs, snapshot.lengths[postings.docs], average_length=average_length, k1=k1, b=b)
     parts *= weights.astype(np.float32)[postings.terms]
@@ -69,7 +89,7 @@ def inverse_document_frequency(
 
 def saturation(
     frequency: npt.NDArray[np.float32],
-    length: npt.NDArray[np.unsignedinteger],
+    length: npt.NDArray[np.unsignedinteger] | npt.NDArray[np.float32],
     *,
     average_length: float,
     k1: float,
@@ -84,7 +104,9 @@ def saturation(
     return saturated
 
 
-def _gather(snapshot: Snapshot, hashes: npt.NDArray[np.uint64]) -> _Postings | None:
+def _gather(
+    snapshot: Snapshot, hashes: npt.NDArray[np.uint64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32], npt.NDArray[np.int64]]:
     lists: list[npt.NDArray[np.uint32]] = []
     terms: list[int] = []
     bases: list[int] = []
@@ -95,7 +117,7 @@ def _gather(snapshot: Snapshot, hashes: npt.NDArray[np.uint64]) -> _Postings | N
             terms.append(term)
             bases.append(base)
     if not lists:
-        return None
+        return np.zeros(0, np.int64), np.zeros(0, np.float32), np.zeros(0, np.int64)
     counts = np.array([len(item) for item in lists])
     postings = np.concatenate(lists)
     docs = posting_docs(postings).astype(np.int64)
@@ -103,7 +125,7 @@ def _gather(snapshot: Snapshot, hashes: npt.NDArray[np.uint64]) -> _Postings | N
     tfs = posting_tfs(postings).astype(np.float32)
     if len(snapshot.dead):
         tfs *= snapshot.is_live[docs]
-    return _Postings(docs, tfs, np.repeat(np.array(terms), counts))
+    return docs, tfs, np.repeat(np.array(terms), counts)
 
 
 def _sum_by_document(docs: npt.NDArray[np.int64], parts: npt.NDArray[np.float32]) -> Scores:

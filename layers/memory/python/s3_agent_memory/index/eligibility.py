@@ -48,10 +48,17 @@ class Eligibility:
         kept = self.keep(snapshot, docs)
         return docs if kept is None else docs[kept]
 
+    def mask(self, snapshot: Snapshot) -> Mask | None:
+        """Return which rows are live and eligible, by document number; None means all live ones."""
+        if self._is_open(snapshot):
+            return None
+        mask = np.zeros(snapshot.doc_count, np.bool_)
+        mask[self.docs(snapshot)] = True
+        return mask
+
     def keep(self, snapshot: Snapshot, docs: Positions) -> Mask | None:
         """Return which of some rows (ascending document numbers) are eligible; None means all of them."""
-        is_open = self.kind is None and not self.tags and not self.conditions
-        if is_open and not any(len(segment.expiring) for segment in snapshot.segments):
+        if self._is_open(snapshot):
             return None
         mask: Mask | None = None
         for segment, part, rows in snapshot.parts(docs):
@@ -60,6 +67,10 @@ class Eligibility:
                 mask = np.ones(len(docs), np.bool_) if mask is None else mask
                 mask[part] = kept
         return mask
+
+    def _is_open(self, snapshot: Snapshot) -> bool:
+        is_open = self.kind is None and not self.tags and not self.conditions
+        return is_open and not any(len(segment.expiring) for segment in snapshot.segments)
 
     def _listed_docs(self, snapshot: Snapshot) -> Positions | None:
         """Return the rows of one posting list that all eligible rows are in, or None if there is no such list."""

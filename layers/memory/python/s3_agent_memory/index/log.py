@@ -1,7 +1,7 @@
 """Log entries: one small object per mutation, written before the mutation is acknowledged.
 
 An entry makes a write visible to the next recall before any indexer ran. It only says "look at this id": a fold reads
-the object again. It holds hashes of terms, never text.
+the object again. It holds hashes of terms and the vectors of the text, never text.
 """
 
 import base64
@@ -16,24 +16,43 @@ from s3_agent_memory.domain.json_values import decode_json, encode_json
 from s3_agent_memory.domain.kinds import check_kind
 from s3_agent_memory.domain.memory import check_importance, check_version
 from s3_agent_memory.errors import CorruptError, ValidationError
+from s3_agent_memory.index.manifest import MODEL_LENGTH_MAX
 from s3_agent_memory.index.row import Row
+from s3_agent_memory.index.vector_layout import DIMENSION_MAX
+from s3_agent_memory.index.vector_shard import KeyedVectors
 
-SCHEMA_VERSION: Final = 1
-# A memory of 16 KiB text and 256 filter values stays far below this.
+SCHEMA_VERSION: Final = 2
+# A memory of 16 KiB text, 256 filter values and a vector for each of its windows stays far below this.
 ENTRY_BYTES_MAX: Final = 512 * 1024
+WINDOW_COUNT_MAX: Final = 64
 _INT64_MAX: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
+class EntryVectors:
+    """The vectors of one text, and the model they come from."""
+
+    model: str
+    keyed: KeyedVectors
+
+
+@dataclass(frozen=True, slots=True)
 class LogEntry:
-    """One acknowledged mutation: the index row it stands for, and the text analysis its terms came from."""
+    """One acknowledged mutation.
+
+    Attributes:
+        row: the index row it stands for.
+        analyzer_signature: the text analysis its terms came from.
+        vectors: of the row's text, if its writer had an embedder; they bear the row's ``text_key``.
+    """
 
     row: Row
     analyzer_signature: str
+    vectors: EntryVectors | None = None
 
 
 def encode_entry(entry: LogEntry) -> bytes:
-    """Return the bytes of a log entry: about 200 bytes and 12 more for each distinct term."""
+    """Return the bytes of a log entry: about 300, 12 more for each distinct term and 4 for 3 numbers of a vector."""
     row = entry.row
     hashes = np.fromiter(row.terms.keys(), dtype="<u8", count=len(row.terms))
     frequencies = np.fromiter(row.terms.values(), dtype="u1", count=len(row.terms))
@@ -50,8 +69,13 @@ def encode_entry(entry: LogEntry) -> bytes:
             "expires_us": row.expires_us,
             "importance": row.importance,
             "length": row.length,
+            "session": row.session,
+            "sequence": row.sequence,
+            "flags": row.flags,
+            "text_key": row.text_key,
             "analyzer": entry.analyzer_signature,
-            "terms": base64.b64encode(hashes.tobytes() + frequencies.tobytes()).decode(),
+            "terms": _packed(hashes.tobytes() + frequencies.tobytes()),
+            **({} if entry.vectors is None else {"vectors": _encode_vectors(entry.vectors)}),
         }
     )
 
@@ -65,7 +89,7 @@ def decode_entry(body: bytes, key: str) -> LogEntry:
     try:
         document = decode_json(body)
         if not isinstance(document, dict) or document.get("schema") != SCHEMA_VERSION:
-            raise ValidationError("not a log entry of schema 1")
+            raise ValidationError(f"not a log entry of schema {SCHEMA_VERSION}")
         row = Row(
             id=check_id(document.get("id")),
             kind=check_kind(document.get("kind")),
@@ -77,9 +101,18 @@ def decode_entry(body: bytes, key: str) -> LogEntry:
             expires_us=_check_integer(document.get("expires_us"), _INT64_MAX),
             importance=check_importance(document.get("importance")),
             length=_check_integer(document.get("length"), 2**32 - 1),
+            session=_check_integer(document.get("session"), 2**64 - 1),
+            sequence=_check_integer(document.get("sequence"), 2**64 - 1),
+            flags=_check_integer(document.get("flags"), 2**8 - 1),
+            text_key=_check_integer(document.get("text_key"), 2**64 - 1),
             terms=_decode_terms(document.get("terms")),
         )
-        return LogEntry(row, str(document.get("analyzer")))
+        vectors = document.get("vectors")
+        return LogEntry(
+            row,
+            str(document.get("analyzer")),
+            None if vectors is None else _decode_vectors(vectors, row.text_key),
+        )
     except ValidationError as error:
         raise CorruptError(f"{key} holds no readable log entry: {error}", key=key) from error
 
@@ -91,10 +124,7 @@ def _check_integer(value: object, maximum: int) -> int:
 
 
 def _decode_terms(value: object) -> dict[int, int]:
-    try:
-        packed = base64.b64decode(value if isinstance(value, str) else "!", validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise ValidationError("the terms are not base64") from error
+    packed = _unpacked(value, "terms")
     count, rest = divmod(len(packed), 9)
     if rest:
         raise ValidationError("the terms are cut")
@@ -103,3 +133,39 @@ def _decode_terms(value: object) -> dict[int, int]:
     if not frequencies.all():
         raise ValidationError("a term has the frequency 0")
     return dict(zip(hashes.tolist(), frequencies.tolist(), strict=True))
+
+
+def _encode_vectors(vectors: EntryVectors) -> dict[str, str]:
+    return {
+        "model": vectors.model,
+        "scales": _packed(vectors.keyed.scales.astype("<f4").tobytes()),
+        "codes": _packed(vectors.keyed.codes.tobytes()),
+    }
+
+
+def _decode_vectors(value: object, text_key: int) -> EntryVectors:
+    if not isinstance(value, dict) or not text_key:
+        raise ValidationError("the vectors are no object, or of no text")
+    model, packed_scales = value.get("model"), _unpacked(value.get("scales"), "scales")
+    if not isinstance(model, str) or not 1 <= len(model) <= MODEL_LENGTH_MAX:
+        raise ValidationError("the vectors name no model")
+    count, rest = divmod(len(packed_scales), 4)
+    if rest or not 1 <= count <= WINDOW_COUNT_MAX:
+        raise ValidationError("the scales are cut, missing or too many")
+    scales = np.frombuffer(packed_scales, dtype="<f4").astype(np.float32)
+    codes = np.frombuffer(_unpacked(value.get("codes"), "codes"), dtype=np.int8)
+    dimension, rest = divmod(len(codes), count)
+    if rest or not 1 <= dimension <= DIMENSION_MAX or not ((scales >= 0) & (scales <= 1)).all():
+        raise ValidationError("the codes do not fit the scales, or a scale is out of range")
+    return EntryVectors(model, KeyedVectors(text_key=text_key, codes=codes.reshape(count, dimension), scales=scales))
+
+
+def _packed(body: bytes) -> str:
+    return base64.b64encode(body).decode()
+
+
+def _unpacked(value: object, what: str) -> bytes:
+    try:
+        return base64.b64decode(value if isinstance(value, str) else "!", validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise ValidationError(f"the {what} are not base64") from error

@@ -7,6 +7,9 @@ Log entries are cleaned up in two phases. A fold names its segment in ``folds``;
 the log entries it folded. A later commit, which already sees that fold, stamps it; entries stamped longer ago than the
 grace may be deleted, then the fold is dropped. A stamp made by the fold's own commit would be wrong: the swap may land
 minutes after the stamp was taken.
+
+Vector shards are named beside the segments, each with its model. The namespace has one embedding model at a time;
+shards of other models stay until its own have caught up, so that a change of the model never leaves a search without.
 """
 
 import re
@@ -17,8 +20,9 @@ from typing import Final
 from s3_agent_memory.domain.json_values import decode_json, encode_json
 from s3_agent_memory.errors import CorruptError, ValidationError
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 MANIFEST_BYTES_MAX: Final = 256 * 1024
+MODEL_LENGTH_MAX: Final = 256
 _NAME: Final = re.compile(r"[0-9a-z][0-9a-z-]{0,63}")
 
 
@@ -41,10 +45,28 @@ class FoldRef:
 
 @dataclass(frozen=True, slots=True)
 class TrashRef:
-    """A replaced segment that slow readers may still need, and when it was replaced."""
+    """A replaced file that slow readers may still need, and when it was replaced."""
 
-    segment_id: str
+    file_id: str
     trashed_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class VectorRef:
+    """A vector shard in use: its id, how many vectors it holds, its size, and the model they come from."""
+
+    id: str
+    row_count: int
+    size_bytes: int
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingRef:
+    """The embedding model of a namespace, and since when it is that."""
+
+    model: str
+    since_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +80,9 @@ class Manifest:
         segments: the files a reader must load, oldest first.
         folds: segments whose log entries are not cleaned up yet.
         trash: replaced segments.
+        embedding: the model that this namespace is embedded with; None until the first vectors.
+        vectors: vector shards in use, of any model, oldest first.
+        vector_trash: replaced vector shards.
     """
 
     version: int = 0
@@ -66,6 +91,9 @@ class Manifest:
     segments: tuple[SegmentRef, ...] = ()
     folds: tuple[FoldRef, ...] = ()
     trash: tuple[TrashRef, ...] = ()
+    embedding: EmbeddingRef | None = None
+    vectors: tuple[VectorRef, ...] = ()
+    vector_trash: tuple[TrashRef, ...] = ()
 
     @property
     def segment_ids(self) -> frozenset[str]:
@@ -74,12 +102,31 @@ class Manifest:
 
     @property
     def known_ids(self) -> frozenset[str]:
-        """The ids of all files this manifest still answers for: in use, in the trash, or awaiting log clean-up."""
+        """The ids of all segments this manifest still answers for: in use, in the trash, or awaiting log clean-up."""
         return (
             self.segment_ids
-            | frozenset(item.segment_id for item in self.trash)
+            | frozenset(item.file_id for item in self.trash)
             | frozenset(item.segment_id for item in self.folds)
         )
+
+    @property
+    def vector_ids(self) -> frozenset[str]:
+        """The ids of the vector shards in use."""
+        return frozenset(shard.id for shard in self.vectors)
+
+    @property
+    def known_vector_ids(self) -> frozenset[str]:
+        """The ids of all vector shards this manifest still answers for: in use or in the trash."""
+        return self.vector_ids | frozenset(item.file_id for item in self.vector_trash)
+
+    @property
+    def model(self) -> str:
+        """The embedding model of the namespace, empty if it has none yet."""
+        return self.embedding.model if self.embedding else ""
+
+    def vectors_of(self, model: str) -> tuple[VectorRef, ...]:
+        """Return the shards of one model."""
+        return tuple(shard for shard in self.vectors if shard.model == model)
 
 
 def stamp_folds(manifest: Manifest, now_ms: int) -> Manifest:
@@ -129,10 +176,49 @@ def replace_segments(
     return replace(manifest, analyzer=analyzer, segments=(*outputs, *kept), trash=trash)
 
 
-def drop_trash(manifest: Manifest, segment_ids: Collection[str]) -> Manifest:
-    """Drop trash whose files are deleted."""
-    trash = tuple(item for item in manifest.trash if item.segment_id not in segment_ids)
-    return manifest if len(trash) == len(manifest.trash) else replace(manifest, trash=trash)
+def set_embedding(manifest: Manifest, model: str, now_ms: int) -> Manifest:
+    """Make ``model`` the embedding model of the namespace; if it is that already nothing changes."""
+    return manifest if manifest.model == model else replace(manifest, embedding=EmbeddingRef(model, now_ms))
+
+
+def add_vectors(manifest: Manifest, shard: VectorRef, now_ms: int) -> Manifest:
+    """Add a vector shard; one that is known already changes nothing. The first one decides on the model."""
+    if shard.id in manifest.known_vector_ids:
+        return manifest
+    decided = manifest if manifest.embedding else set_embedding(manifest, shard.model, now_ms)
+    return replace(decided, vectors=(*manifest.vectors, shard))
+
+
+def replace_vectors(
+    manifest: Manifest,
+    inputs: Collection[str],
+    outputs: tuple[VectorRef, ...],
+    *,
+    now_ms: int,
+    witnesses: Collection[str] = (),
+) -> Manifest | None:
+    """Swap ``inputs`` for ``outputs``; None if an input is no longer in use.
+
+    Args:
+        witnesses: shards that must be in use as well, because ``outputs`` leave out what these hold.
+    """
+    known = manifest.known_vector_ids
+    if outputs and all(shard.id in known for shard in outputs):
+        return manifest
+    if not manifest.vector_ids.issuperset((*inputs, *witnesses)):
+        return None
+    kept = tuple(shard for shard in manifest.vectors if shard.id not in inputs)
+    trash = (*manifest.vector_trash, *(TrashRef(shard_id, now_ms) for shard_id in sorted(inputs)))
+    return replace(manifest, vectors=(*outputs, *kept), vector_trash=trash)
+
+
+def drop_trash(manifest: Manifest, file_ids: Collection[str]) -> Manifest:
+    """Drop trash, of segments and of vector shards, whose files are deleted."""
+    trash = tuple(item for item in manifest.trash if item.file_id not in file_ids)
+    vector_trash = tuple(item for item in manifest.vector_trash if item.file_id not in file_ids)
+    if (len(trash), len(vector_trash)) == (len(manifest.trash), len(manifest.vector_trash)):
+        return manifest
+    return replace(manifest, trash=trash, vector_trash=vector_trash)
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
@@ -145,7 +231,10 @@ def encode_manifest(manifest: Manifest) -> bytes:
             "analyzer": manifest.analyzer,
             "segments": [[item.id, item.row_count, item.size_bytes] for item in manifest.segments],
             "folds": [[item.segment_id, item.stamped_ms] for item in manifest.folds],
-            "trash": [[item.segment_id, item.trashed_ms] for item in manifest.trash],
+            "trash": [[item.file_id, item.trashed_ms] for item in manifest.trash],
+            "embedding": [manifest.embedding.model, manifest.embedding.since_ms] if manifest.embedding else None,
+            "vectors": [[item.id, item.row_count, item.size_bytes, item.model] for item in manifest.vectors],
+            "vector_trash": [[item.file_id, item.trashed_ms] for item in manifest.vector_trash],
             "totals": {
                 "rows": sum(item.row_count for item in manifest.segments),
                 "bytes": sum(item.size_bytes for item in manifest.segments),
@@ -163,7 +252,7 @@ def decode_manifest(body: bytes, key: str) -> Manifest:
     try:
         document = decode_json(body)
         if not isinstance(document, dict) or document.get("schema") != SCHEMA_VERSION:
-            raise ValidationError("not a manifest of schema 1")
+            raise ValidationError(f"not a manifest of schema {SCHEMA_VERSION}")
         return Manifest(
             version=_integer(document.get("version")),
             nonce=_text(document.get("nonce")),
@@ -176,7 +265,13 @@ def decode_manifest(body: bytes, key: str) -> Manifest:
                 FoldRef(_name(item[0]), None if item[1] is None else _integer(item[1]))
                 for item in _rows(document.get("folds"), 2)
             ),
-            trash=tuple(TrashRef(_name(item[0]), _integer(item[1])) for item in _rows(document.get("trash"), 2)),
+            trash=_trash(document.get("trash")),
+            embedding=_embedding(document.get("embedding")),
+            vectors=tuple(
+                VectorRef(_name(item[0]), _integer(item[1]), _integer(item[2]), _model(item[3]))
+                for item in _rows(document.get("vectors"), 4)
+            ),
+            vector_trash=_trash(document.get("vector_trash")),
         )
     except ValidationError as error:
         raise CorruptError(f"{key} holds no readable manifest: {error}", key=key) from error
@@ -186,6 +281,23 @@ def _rows(value: object, width: int) -> list[list[object]]:
     if not isinstance(value, list) or not all(isinstance(item, list) and len(item) == width for item in value):
         raise ValidationError("a list is missing or has the wrong shape")
     return value
+
+
+def _trash(value: object) -> tuple[TrashRef, ...]:
+    return tuple(TrashRef(_name(item[0]), _integer(item[1])) for item in _rows(value, 2))
+
+
+def _embedding(value: object) -> EmbeddingRef | None:
+    if value is None:
+        return None
+    (item,) = _rows([value], 2)
+    return EmbeddingRef(_model(item[0]), _integer(item[1]))
+
+
+def _model(value: object) -> str:
+    if not 1 <= len(_text(value)) <= MODEL_LENGTH_MAX:
+        raise ValidationError("the name of a model is missing or too long")
+    return _text(value)
 
 
 def _integer(value: object) -> int:

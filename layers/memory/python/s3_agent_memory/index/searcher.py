@@ -1,6 +1,6 @@
 """Ranked search and chronological listing over a snapshot."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -10,12 +10,12 @@ import numpy.typing as npt
 from s3_agent_memory.domain.filters import Condition
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.ranking import Ranking
-from s3_agent_memory.index.bm25 import Scores, score
 from s3_agent_memory.index.eligibility import Eligibility
 from s3_agent_memory.index.id_table import Positions
+from s3_agent_memory.index.query import Query
+from s3_agent_memory.index.relevance import Meaning, Relevance, relevance
 from s3_agent_memory.index.row import KINDS, RowMeta
 from s3_agent_memory.index.snapshot import Snapshot
-from s3_agent_memory.index.terms import BODY, term_hash
 from s3_agent_memory.index.top_k import floor_of_top, top_candidates
 
 _DAY_US: Final = 86_400_000_000
@@ -29,9 +29,9 @@ class Candidate:
 
     Attributes:
         version: the version the row was made from; an object that is older is not the one that was ranked.
-        score: the sum of the three parts.
-        relevance, recency, importance_part: the parts, weights included.
-        bm25: the score before it was divided by the best one's, 0 for an empty query.
+        score: ``relevance + recency + importance``.
+        relevance, recency, importance: the parts of the score, weights included.
+        signals: what the relevance is the sum of, by name.
     """
 
     id: str
@@ -40,41 +40,37 @@ class Candidate:
     score: float
     relevance: float
     recency: float
-    importance_part: float
-    bm25: float
+    importance: float
+    signals: Mapping[str, float]
 
     def explain(self) -> dict[str, float]:
-        """Return the parts of the score by name."""
-        return {
-            "relevance": self.relevance,
-            "recency": self.recency,
-            "importance": self.importance_part,
-            "bm25": self.bm25,
-        }
+        """Return the parts of the score by name, and after them the signals that the relevance is the sum of."""
+        parts = {"relevance": self.relevance, "recency": self.recency, "importance": self.importance}
+        return {**parts, **self.signals}
 
 
 @dataclass(frozen=True, slots=True)
 class _Mix:
-    """Some candidates with the parts of their scores, one element each."""
+    """Some candidates with the parts of their scores, one element each; ``places`` are theirs in the relevance."""
 
+    places: Positions
     docs: Positions
     score: npt.NDArray[np.float64]
     relevance: npt.NDArray[np.float64]
     recency: npt.NDArray[np.float64]
     importance: npt.NDArray[np.float64]
-    bm25: npt.NDArray[np.float64]
     created_us: npt.NDArray[np.int64]
 
 
 class _Sorted(NamedTuple):
-    """One candidate in its place: document number, score and parts."""
+    """One candidate in its order: its place in the relevance, document number, score and parts."""
 
+    place: int
     doc: int
     score: float
     relevance: float
     recency: float
     importance: float
-    bm25: float
 
 
 class Ranked:
@@ -86,13 +82,15 @@ class Ranked:
         count: how many candidates there are.
     """
 
-    def __init__(self, snapshot: Snapshot, scores: Scores, *, ranking: Ranking, now_us: int) -> None:
-        self.count = len(scores.docs)
+    def __init__(self, snapshot: Snapshot, found: Relevance, *, ranking: Ranking, now_us: int) -> None:
+        self.count = len(found.docs)
         self._snapshot = snapshot
-        self._scores = scores
+        self._found = found
         self._ranking = ranking
         self._now_us = now_us
-        self._best = float(scores.values.max(initial=0.0))
+        self._best = float(found.values.max(initial=0.0))
+        # What turns a sum of signals into the relevance part of a score.
+        self._scale = ranking.relevance / self._best if self._best > 0 else 0.0
         self._sorted: list[_Sorted] = []
 
     def top(self, start: int, stop: int) -> list[Candidate]:
@@ -105,7 +103,7 @@ class Ranked:
     def _sort(self, count: int) -> None:
         mix = self._score(self._within_reach(count))
         order = _best_first(self._snapshot, mix, top_candidates(mix.score, count))[:count]
-        columns = (mix.docs, mix.score, mix.relevance, mix.recency, mix.importance, mix.bm25)
+        columns = (mix.places, mix.docs, mix.score, mix.relevance, mix.recency, mix.importance)
         self._sorted = [_Sorted(*row) for row in zip(*(column[order].tolist() for column in columns), strict=True)]
 
     def _within_reach(self, count: int) -> Positions:
@@ -115,17 +113,17 @@ class Ranked:
         ranking = self._ranking
         unit = self._best / ranking.relevance if ranking.relevance else np.inf
         lift = (ranking.recency + ranking.importance) * unit
-        floor = floor_of_top(self._scores.values, count) - lift * (1 + _ROUNDING)
-        return np.flatnonzero(self._scores.values >= floor)
+        floor = floor_of_top(self._found.values, count) - lift * (1 + _ROUNDING)
+        return np.flatnonzero(self._found.values >= floor)
 
-    def _score(self, index: Positions) -> _Mix:
-        docs, bm25 = self._scores.docs[index], self._scores.values[index]
+    def _score(self, places: Positions) -> _Mix:
+        docs = self._found.docs[places]
         ranking = self._ranking
         created_us, kinds, importances = self._snapshot.columns(docs, "created_us", "kinds", "importances")
-        relevance = bm25 * (ranking.relevance / self._best) if self._best > 0 else np.zeros(len(docs))
+        relevance = self._found.values[places] * self._scale
         recency = ranking.recency * _recency(created_us, kinds, ranking, self._now_us)
         importance = ranking.importance * importances.astype(np.float64)
-        return _Mix(docs, relevance + recency + importance, relevance, recency, importance, bm25, created_us)
+        return _Mix(places, docs, relevance + recency + importance, relevance, recency, importance, created_us)
 
     def _candidate(self, row: _Sorted) -> Candidate:
         memory_id, kind, version = self._snapshot.identity(row.doc)
@@ -136,15 +134,16 @@ class Ranked:
             score=row.score,
             relevance=row.relevance,
             recency=row.recency,
-            importance_part=row.importance,
-            bm25=row.bm25,
+            importance=row.importance,
+            signals={name: float(part[row.place]) * self._scale for name, part in self._found.parts.items()},
         )
 
 
 def search(
     snapshot: Snapshot,
+    query: Query | None,
     *,
-    query_terms: Sequence[str] | None,
+    meaning: Meaning | None,
     kind: Kind | None,
     tags: tuple[str, ...],
     conditions: tuple[Condition, ...],
@@ -153,24 +152,23 @@ def search(
 ) -> Ranked:
     """Return the memories that match a query, ranked.
 
-    The score is ``relevance * bm25 / best bm25 + recency * 0.5 ** (age / half-life) + importance * its importance``
-    with the weights of ``ranking``; the best BM25 score is that of the eligible candidates.
+    The score is ``relevance * signals / best signals + recency * 0.5 ** (age / half-life) + importance * its own`` with
+    the weights of ``ranking``; ``signals`` is their weighted sum, and the best one that of the eligible candidates.
 
     Args:
-        query_terms: the query's terms, of which a candidate needs at least one. None is the empty query: all eligible
-            memories, by recency and importance alone. An empty list finds nothing.
+        query: None is the empty query: all eligible memories, by recency and importance alone. A query without a term
+            finds only what its vector is near to.
+        meaning: the query's vector and those of the memories, if there are any.
         kind, tags, conditions: what a candidate must satisfy; what the index cannot decide is left to the caller.
         now_us: the present, microseconds since the epoch; what has expired by then is not found.
     """
     eligibility = Eligibility(kind=kind, tags=tags, conditions=conditions, now_us=now_us)
-    if query_terms is None:
+    if query is None:
         docs = eligibility.docs(snapshot)
-        scores = Scores(docs, np.zeros(len(docs)))
+        found = Relevance(docs, np.zeros(len(docs)), {})
     else:
-        scores = score(snapshot, [term_hash(BODY, term) for term in query_terms], k1=ranking.k1, b=ranking.b)
-        kept = eligibility.keep(snapshot, scores.docs)
-        scores = scores if kept is None else Scores(scores.docs[kept], scores.values[kept])
-    return Ranked(snapshot, scores, ranking=ranking, now_us=now_us)
+        found = relevance(snapshot, query, meaning=meaning, eligibility=eligibility, ranking=ranking)
+    return Ranked(snapshot, found, ranking=ranking, now_us=now_us)
 
 
 def latest(

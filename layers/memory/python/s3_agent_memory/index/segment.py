@@ -50,6 +50,9 @@ class Segment:
         created_us, updated_us, expires_us: int64 microseconds since the epoch; ``expires_us`` 0 for never.
         importances: float32, 0 to 1.
         lengths: words of each text, unsigned.
+        sessions, sequences: the conversation each row is a turn of (0 for none), and its place there, uint64.
+        flags: bits of ``TextFlag``, uint8.
+        text_keys: 64 bits that stand for id and embedded text, uint64.
         term_hashes: uint64, ascending.
         term_offsets: where each term's list starts in ``postings``, and one more: where the last one ends; uint32.
         postings: position * 256 + how often the term occurs there (1 to 255), uint32, ascending in each list.
@@ -76,6 +79,10 @@ class Segment:
         self.expires_us: npt.NDArray[np.int64] = columns["expires_us"]
         self.importances: npt.NDArray[np.float32] = columns["importances"]
         self.lengths: npt.NDArray[np.unsignedinteger] = columns["lengths"]
+        self.sessions: npt.NDArray[np.uint64] = columns["sessions"]
+        self.sequences: npt.NDArray[np.uint64] = columns["sequences"]
+        self.flags: npt.NDArray[np.uint8] = columns["flags"]
+        self.text_keys: npt.NDArray[np.uint64] = columns["text_keys"]
         self.term_hashes: npt.NDArray[np.uint64] = columns["term_hashes"]
         self.term_offsets: npt.NDArray[np.uint32] = columns["term_offsets"]
         self.postings: npt.NDArray[np.uint32] = columns["postings"]
@@ -110,6 +117,32 @@ class Segment:
         return np.flatnonzero(self.expires_us)
 
     @cached_property
+    def session_order(self) -> Positions:
+        """Positions of the rows that are turns of a conversation, by conversation, in the order of the turns."""
+        turns = np.flatnonzero(self.sessions)
+        # Positions are in the order of creation, then of ids; turns created at once are in the order of their sequence.
+        keys = (turns, self.sequences[turns], self.created_us[turns], self.sessions[turns])
+        return turns[np.lexsort(keys)]
+
+    @cached_property
+    def session_pairs(self) -> tuple[Positions, Positions]:
+        """Positions of turns that have a next one here, and of that next one."""
+        order = self.session_order
+        names = self.sessions[order]
+        is_next = names[1:] == names[:-1]
+        return order[:-1][is_next], order[1:][is_next]
+
+    @cached_property
+    def session_names(self) -> npt.NDArray[np.uint64]:
+        """The conversations that have turns here, ascending."""
+        return np.unique(self.sessions[self.session_order])
+
+    @cached_property
+    def flag_counts(self) -> npt.NDArray[np.int64]:
+        """How many rows have each combination of flags, 256 numbers."""
+        return np.bincount(self.flags, minlength=256)
+
+    @cached_property
     def length_total(self) -> int:
         """Words of all texts together."""
         return int(self.lengths.sum(dtype=np.int64))
@@ -140,6 +173,10 @@ class Segment:
             expires_us=int(self.expires_us[position]),
             importance=float(self.importances[position]),
             length=int(self.lengths[position]),
+            session=int(self.sessions[position]),
+            sequence=int(self.sequences[position]),
+            flags=int(self.flags[position]),
+            text_key=int(self.text_keys[position]),
         )
 
     def row(self, position: int) -> Row:
@@ -169,6 +206,16 @@ class Segment:
         starts = self.term_offsets.take(places).tolist()
         ends = self.term_offsets.take(places + 1, mode="clip").tolist()
         return [(term, starts[term], ends[term]) for term, is_there in enumerate(is_found) if is_there]
+
+    def turns_of(self, sessions: npt.NDArray[np.uint64]) -> Positions:
+        """Return the positions of the rows that are turns of some conversations (ascending, without 0)."""
+        order = self.session_order
+        names = self.sessions[order]
+        starts, ends = names.searchsorted(sessions, "left"), names.searchsorted(sessions, "right")
+        counts = ends - starts
+        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        turns: Positions = order[np.repeat(starts, counts) + within]
+        return turns
 
     def docs_with(self, term: int) -> npt.NDArray[np.uint32]:
         """Return the positions of the rows that have a term (given by its hash), ascending."""
@@ -242,6 +289,10 @@ def _columns_of(rows: Sequence[Row]) -> RowColumns:
         expires_us=np.array([row.expires_us for row in rows], np.int64),
         importances=np.array([row.importance for row in rows], np.float32),
         lengths=np.array([row.length for row in rows], np.uint32),
+        sessions=np.array([row.session for row in rows], np.uint64),
+        sequences=np.array([row.sequence for row in rows], np.uint64),
+        flags=np.array([row.flags for row in rows], np.uint8),
+        text_keys=np.array([row.text_key for row in rows], np.uint64),
     )
 
 

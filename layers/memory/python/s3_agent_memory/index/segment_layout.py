@@ -13,7 +13,7 @@ from s3_agent_memory.index.id_table import IdTable
 from s3_agent_memory.index.row import DIGEST_MODULUS
 
 MAGIC: Final = b"S3AMSEG\x01"
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 
 COLUMN_DTYPES: Final[Mapping[str, tuple[str, ...]]] = {
     "id_offsets": ("u4",),
@@ -28,6 +28,10 @@ COLUMN_DTYPES: Final[Mapping[str, tuple[str, ...]]] = {
     "expires_us": ("i8",),
     "importances": ("f4",),
     "lengths": ("u1", "u2", "u4"),
+    "sessions": ("u8",),
+    "sequences": ("u8",),
+    "flags": ("u1",),
+    "text_keys": ("u8",),
     "term_hashes": ("u8",),
     "term_offsets": ("u4",),
     "postings": ("u4",),
@@ -53,6 +57,10 @@ class RowColumns:
     expires_us: npt.NDArray[np.int64]
     importances: npt.NDArray[np.float32]
     lengths: npt.NDArray[np.unsignedinteger]
+    sessions: npt.NDArray[np.uint64]
+    sequences: npt.NDArray[np.uint64]
+    flags: npt.NDArray[np.uint8]
+    text_keys: npt.NDArray[np.uint64]
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
@@ -101,6 +109,10 @@ def encode_segment(
         "expires_us": rows.expires_us,
         "importances": rows.importances,
         "lengths": rows.lengths.astype(np.min_scalar_type(int(rows.lengths.max(initial=0)))),
+        "sessions": rows.sessions,
+        "sequences": rows.sequences,
+        "flags": rows.flags,
+        "text_keys": rows.text_keys,
         **_posting_columns(postings),
     }
     header = {

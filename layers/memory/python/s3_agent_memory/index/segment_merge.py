@@ -65,6 +65,10 @@ def _rows_of(segment: Segment) -> RowColumns:
         expires_us=segment.expires_us,
         importances=segment.importances,
         lengths=segment.lengths,
+        sessions=segment.sessions,
+        sequences=segment.sequences,
+        flags=segment.flags,
+        text_keys=segment.text_keys,
     )
 
 

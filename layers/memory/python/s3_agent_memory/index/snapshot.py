@@ -1,7 +1,7 @@
 """What one reader sees: several segments as one index, each id once, with the row of the highest rank."""
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -13,6 +13,7 @@ from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.index.id_table import IdTable, Positions
 from s3_agent_memory.index.row import DIGEST_MODULUS, KINDS, RowMeta
 from s3_agent_memory.index.segment import Segment
+from s3_agent_memory.index.session_links import SessionLinks, link_sessions
 
 _CHUNK_ROWS: Final = 65_536
 
@@ -37,10 +38,12 @@ class Snapshot:
         segments: the segments, in the order given.
         bases: base of each segment, and the number of all rows at the end, int64.
         dead: document numbers of all rows that are not live, ascending.
+        derived: what scorers worked out from this snapshot and will need again.
     """
 
     def __init__(self, segments: Sequence[Segment]) -> None:
         self.segments = tuple(segments)
+        self.derived: dict[Hashable, object] = {}
         self.bases: npt.NDArray[np.int64] = np.cumsum([0, *(segment.row_count for segment in segments)])
         self._starts: list[int] = self.bases[:-1].tolist()
         self._dead = [segment.deletions for segment in self.segments]
@@ -76,6 +79,23 @@ class Snapshot:
         mask = np.ones(self.doc_count, np.bool_)
         mask[self.dead] = False
         return mask
+
+    @cached_property
+    def session_links(self) -> SessionLinks | None:
+        """The turns before and after each live row, or None if there are no conversations."""
+        return link_sessions(self.segments, self.bases, self.dead)
+
+    def share_with_flag(self, flag: int) -> float:
+        """Return the share of live rows whose flags have a bit, 0 to 1."""
+        has_flag = (np.arange(256) & flag) > 0
+        return float(self._flag_counts[has_flag].sum()) / max(1, self.live_count)
+
+    @cached_property
+    def _flag_counts(self) -> npt.NDArray[np.int64]:
+        counts = np.zeros(256, np.int64)
+        for segment, dead in zip(self.segments, self._dead, strict=True):
+            counts += segment.flag_counts - np.bincount(segment.flags[dead], minlength=256)
+        return counts
 
     def live_docs(self) -> Positions:
         """Return the document numbers of all live rows, ascending."""

@@ -21,6 +21,7 @@ USER: Final = "user"
 AGENT: Final = "agent"
 SESSION: Final = "session"
 AUTHOR: Final = "author"
+AUTHOR_WORD: Final = "by"
 VALUE: Final = "value"
 
 VALUE_COUNT_MAX: Final = 256
