@@ -1,0 +1,1 @@
+"""The infrastructure: what ``cdk deploy`` puts into an AWS account, as constructs of the AWS CDK."""
