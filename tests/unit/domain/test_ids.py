@@ -2,7 +2,7 @@
 
 import pytest
 
-from s3_agent_memory.domain.ids import check_id, new_file_name, new_id, new_nonce
+from s3_agent_memory.domain.ids import IdSource, check_id, new_file_name, new_nonce, written_ms
 from s3_agent_memory.errors import ValidationError
 from tests.fakes.clock import FakeClock
 from tests.fakes.entropy import SeededEntropy
@@ -29,27 +29,44 @@ def test_any_other_id_is_refused_with_what_is_allowed(value: object) -> None:
 
 
 def test_a_generated_id_may_be_chosen_too() -> None:
-    generated = new_id(FakeClock(), SeededEntropy())
+    generated = IdSource(FakeClock(), SeededEntropy()).new_id()
     assert check_id(generated) == generated
 
 
 def test_generated_ids_sort_by_time() -> None:
-    clock, entropy = FakeClock(), SeededEntropy()
-    ids = []
+    clock = FakeClock()
+    source, ids = IdSource(clock, SeededEntropy()), []
     for _ in range(50):
-        ids.append(new_id(clock, entropy))
+        ids.append(source.new_id())
         clock.advance(0.001)
     assert ids == sorted(ids)
 
 
-def test_ids_of_one_moment_differ() -> None:
-    clock, entropy = FakeClock(), SeededEntropy()
-    assert len({new_id(clock, entropy) for _ in range(1_000)}) == 1_000
+def test_ids_of_one_moment_rise() -> None:
+    source = IdSource(FakeClock(), SeededEntropy())
+    ids = [source.new_id() for _ in range(1_000)]
+    assert ids == sorted(set(ids))
+
+
+def test_ids_of_two_processes_in_one_moment_differ() -> None:
+    clock = FakeClock()
+    sources = [IdSource(clock, SeededEntropy(seed)) for seed in (1, 2)]
+    assert len({source.new_id() for source in sources for _ in range(100)}) == 200
 
 
 def test_file_names_sort_by_time_and_carry_milliseconds() -> None:
     clock = FakeClock("2026-10-23T23:37:41.624370Z")
     assert new_file_name(clock, SeededEntropy()).startswith("1792798661624-")
+
+
+def test_a_file_name_tells_when_it_was_made() -> None:
+    clock = FakeClock("2026-10-23T23:37:41.624370Z")
+    assert written_ms("memory/a/_index/log/" + new_file_name(clock, SeededEntropy())) == 1_792_798_661_624
+
+
+@pytest.mark.parametrize("name", ["", "log/", "123-abc", "179279866162x-abc", "¹792798661624-abc", "9" * 5_000 + "-a"])
+def test_a_foreign_file_name_tells_no_time(name: str) -> None:
+    assert written_ms(name) == 0
 
 
 def test_a_nonce_is_16_hexadecimal_digits() -> None:

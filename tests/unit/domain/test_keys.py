@@ -103,6 +103,7 @@ def test_files_of_the_index_and_claims_are_no_truth(namespace: Namespace, name: 
         keys.head_key(namespace),
         f"{keys.log_prefix(namespace)}{name}.json",
         keys.segment_key(namespace, name),
+        keys.vector_key(namespace, name),
         keys.marker_key(namespace),
     ]
     assert [parse_truth_key(key) for key in others] == [None] * len(others)
@@ -137,3 +138,29 @@ def test_an_id_that_ends_like_a_file_keeps_its_end() -> None:
 def test_a_namespace_owns_no_keys_of_another(other: str) -> None:
     mine = keys.memory_prefix(parse_namespace("users/alice"), Kind.SEMANTIC)
     assert not keys.memory_key(parse_namespace(other), Kind.SEMANTIC, "a").startswith(mine)
+
+
+# --- index files ------------------------------------------------------------------------------------------------------
+
+
+@given(NAMESPACES, IDS)
+def test_the_key_of_a_segment_says_whose_it_is(namespace: Namespace, name: str) -> None:
+    assert keys.parse_segment_key(keys.segment_key(namespace, name)) == namespace
+
+
+@given(NAMESPACES, IDS)
+def test_no_other_object_is_a_segment(namespace: Namespace, name: str) -> None:
+    others = [
+        keys.memory_key(namespace, Kind.SEMANTIC, f"{name}.seg"),
+        keys.vector_key(namespace, name),
+        keys.head_key(namespace),
+        f"{keys.log_prefix(namespace)}{name}.seg",
+        f"{keys.segment_prefix(namespace)}below/{name}.seg",
+        f"other/{keys.segment_key(namespace, name)}",
+    ]
+    assert [keys.parse_segment_key(key) for key in others] == [None] * len(others)
+
+
+@pytest.mark.parametrize("key", ["", "a.seg", "memory/_index/segments/a.seg", "memory/../_index/segments/a.seg"])
+def test_a_segment_of_no_namespace_is_none(key: str) -> None:
+    assert keys.parse_segment_key(key) is None
