@@ -8,7 +8,8 @@ process uses the library on the same namespace. At seeded random moments one of 
 
 Each minute a line on standard error tells per site: changes, latency, memory of the stack's process, length of the log,
 segments. Exit code 1 if anything acknowledged is missing in the end, anything forgotten is back, an answer could not
-be, or memory, log or segments grow without bound.
+be, or memory, log or segments grow without bound; 124 if it did not end in time, after all threads have said where they
+stand.
 """
 
 import argparse
@@ -31,17 +32,19 @@ from s3_agent_memory.bootstrap import MemoryStore
 from tests.fakes import s3_server
 from tests.faults.book import Book
 from tests.faults.deck import Deck, Rates
+from tests.faults.guard import guard
 from tests.faults.http_load import HttpLoad
 from tests.faults.library_process import LibraryProcess, Orders
 from tests.faults.proxy import running_proxy
 from tests.faults.stack import Stack, errors_of, running_stack
 from tests.faults.verify import merged, verify
-from tests.faults.worker import SHARED_IDS
+from tests.faults.worker import SHARED_IDS, Worker
 
 NAMESPACE = "default"
 BUCKET = "soak"
 CLIENT_COUNT = 2
 TICK_SECONDS = 0.5
+CHANGES_KEPT_COUNT_MAX = 10_000
 REPORT_SECONDS_MAX = 60
 REPORT_COUNT_MIN = 3
 KILL_SECONDS_MIN = 4
@@ -55,6 +58,8 @@ SEGMENT_COUNT_MAX = 250
 RSS_GROWTH_MB_MAX = 64
 FINDING_COUNT_MAX = 20
 LOG_CHARS_SHOWN = 6_000
+# Whatever is waited for when the load is over has ended long before.
+END_SECONDS_MAX = 600
 # Schedules as in earnest, only closer together.
 INTERVALS = {"INDEX_WINDOW_SECONDS": "2", "PRUNE_INTERVAL_SECONDS": "5", "SWEEP_INTERVAL_SECONDS": "10"}
 
@@ -100,7 +105,7 @@ class Site:
         self._client_books = [Book() for _ in range(CLIENT_COUNT)]
         self._library_book = Book()
         self._timings: list[tuple[str, float]] = []
-        self._changes: deque[tuple[float, int]] = deque(maxlen=10_000)
+        self._changes = deque([(time.monotonic(), 0)], maxlen=CHANGES_KEPT_COUNT_MAX)
         self._rss_mb_first: float | None = None
         self._start_stack()
         self._library = self._start_library()
@@ -130,10 +135,12 @@ class Site:
         self._end_library()
         if self.place.deck is not None:
             self.place.deck.is_calm = True
+        began = time.monotonic()
         try:
             self._stack.stop()
         except TimeoutError as error:
             self.findings.append(f"{error}:\n{errors_of(self._directory)[-LOG_CHARS_SHOWN:]}")
+        say(f"{self.place.name}: stopped in {time.monotonic() - began:.1f} s")
         self._end_stack()
         book = merged([*self._client_books, self._library_book])
         self.findings += verify(self.place.open_directly(), NAMESPACE, book, seed=self._seed)
@@ -183,7 +190,8 @@ class Site:
 
     def _drain_timings(self) -> list[tuple[str, float]]:
         timings, self._timings = self._timings, []
-        for holder in (*self._load.workers, self._library):
+        holders: list[Worker | LibraryProcess] = [*self._load.workers, self._library]
+        for holder in holders:
             timings += holder.timings
             holder.timings = []
         return timings
@@ -292,19 +300,28 @@ def say(line: str) -> None:
 
 
 def main() -> int:
-    """Run the soak; return the exit code."""
+    """Run the soak under guard, so that nothing hangs and nobody is left behind; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--is-guarded", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="soak-") as directory, sites_of(Path(directory), arguments.seed) as sites:
-        run(sites, seconds=arguments.minutes * 60, seed=arguments.seed)
+    if arguments.is_guarded:
+        return soak(arguments.minutes * 60, arguments.seed)
+    command = [sys.executable, *sys.argv, "--is-guarded"]
+    return guard(command, seconds=arguments.minutes * 60 + END_SECONDS_MAX)
+
+
+def soak(seconds: float, seed: int) -> int:
+    """Run the soak; return the exit code."""
+    with tempfile.TemporaryDirectory(prefix="soak-") as directory, sites_of(Path(directory), seed) as sites:
+        run(sites, seconds=seconds, seed=seed)
         for site in sites:
             site.finish()
         findings = [f"{site.place.name}: {finding}" for site in sites for finding in site.findings]
     for finding in findings[:FINDING_COUNT_MAX]:
         say(finding)
-    say(f"seed {arguments.seed}: {len(findings)} findings" if findings else f"seed {arguments.seed}: all promises held")
+    say(f"seed {seed}: {len(findings)} findings" if findings else f"seed {seed}: all promises held")
     return 1 if findings else 0
 
 

@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 from functions.local_events import HttpAnswer, HttpRequest, from_answer, to_authorizer_event, to_event, with_authorizer
 from functions.local_function import LocalFunction
+from s3_agent_memory import names
 from s3_agent_memory.edge.http_problems import gateway_problem
 
 ADDRESS: Final = "127.0.0.1"
@@ -57,10 +58,17 @@ class LocalGateway(ThreadingHTTPServer):
     request_queue_size = 128
 
     def __init__(
-        self, port: int, *, api: LocalFunction, authorizer: LocalFunction, monotonic: Callable[[], float]
+        self,
+        port: int,
+        *,
+        api: LocalFunction,
+        authorizer: LocalFunction,
+        monotonic: Callable[[], float],
+        mcp: LocalFunction | None = None,
     ) -> None:
         self.monotonic = monotonic
         self._api = api
+        self._mcp = mcp
         self._authorizer = authorizer
         self._connections: set[socket.socket] = set()
         self.numbers = itertools.count(1)
@@ -90,11 +98,16 @@ class LocalGateway(ThreadingHTTPServer):
             decision = self._authorizer.invoke(to_authorizer_event(event))
             if not decision["isAuthorized"]:
                 return GatewayError("forbidden", "the authorizer refused the request").answer
-            return from_answer(self._api.invoke(with_authorizer(event, decision["context"])))
+            function = self._function_for(event["rawPath"])
+            return from_answer(function.invoke(with_authorizer(event, decision["context"])))
         except Exception as error:  # noqa: BLE001  # The client gets an answer, whatever went wrong.
             # The message may hold memory text, the type cannot.
             logger.warning("function failed: %s", type(error).__name__)
             return GatewayError("internal", "a function failed").answer
+
+    def _function_for(self, path: str) -> LocalFunction:
+        is_mcp = path in (names.MCP_PATH, names.REGISTRATION_PATH) or path.startswith(names.WELL_KNOWN_PREFIX)
+        return self._mcp if is_mcp and self._mcp is not None else self._api
 
     def verify_request(self, request: Any, client_address: Any) -> bool:  # noqa: ARG002  # The base class's signature.
         """Refuse connections beyond the limit."""

@@ -1,4 +1,4 @@
-"""From changes to the indexer: S3 notifications in SQS-shaped batches, with retries and a dead-letter list."""
+"""From changes to functions: S3 notifications in SQS-shaped batches, with retries and a dead-letter list."""
 
 import json
 import logging
@@ -8,6 +8,7 @@ from typing import Any, Final
 from urllib.parse import quote_plus
 
 from functions.local_function import LocalFunction
+from s3_agent_memory import names
 
 BATCH_SIZE_MAX: Final = 64
 WINDOW_SECONDS: Final = 2.0
@@ -16,6 +17,24 @@ RECEIVE_COUNT_MAX: Final = 3
 _EVENT_NAMES: Final = {"put": "ObjectCreated:Put", "delete": "ObjectRemoved:Delete"}
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationRule:
+    """Which changes are notified: of keys with this ending below a prefix, and only what happened so."""
+
+    suffix: str
+    verbs: tuple[str, ...]
+    prefix: str = names.MEMORY_PREFIX
+
+    def covers(self, key: str, verb: str) -> bool:
+        """Return True if this change is notified."""
+        return key.startswith(self.prefix) and key.endswith(self.suffix) and verb in self.verbs
+
+
+INDEXER_RULE: Final = NotificationRule(".json", ("put", "delete"))
+EMBEDDER_RULE: Final = NotificationRule(".seg", ("put",))
+DIGESTER_RULE: Final = NotificationRule(names.TURNS_SUFFIX, ("put",), names.SESSION_PREFIX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +47,7 @@ class QueuedMessage:
 
 
 class ChangeQueue:
-    """Collects changes and hands them to the indexer in a thread of its own.
+    """Collects changes and hands them to a function in a thread of its own.
 
     A key that changes again before it is delivered is delivered once: notifications only say "look there".
 
@@ -36,15 +55,24 @@ class ChangeQueue:
         dead_letters: messages that failed too often.
     """
 
-    def __init__(self, indexer: LocalFunction, *, root: str = "", window_seconds: float = WINDOW_SECONDS) -> None:
+    def __init__(
+        self,
+        function: LocalFunction,
+        *,
+        rule: NotificationRule = INDEXER_RULE,
+        root: str = "",
+        window_seconds: float = WINDOW_SECONDS,
+    ) -> None:
         self.dead_letters: list[QueuedMessage] = []
-        self._indexer = indexer
+        self._function = function
+        self._rule = rule
         self._root = root
         self._window_seconds = window_seconds
         self._pending: dict[str, QueuedMessage] = {}
         self._is_closing = False
+        self._is_dropping = False
         self._changed = threading.Condition()
-        self._thread = threading.Thread(target=self._run, name="change-queue")
+        self._thread = threading.Thread(target=self._run, name=f"queue-{function.name}")
 
     def start(self) -> None:
         """Start to deliver."""
@@ -52,7 +80,7 @@ class ChangeQueue:
 
     def put(self, key: str, verb: str) -> None:
         """Take note of a change (``put`` or ``delete``) if a notification is configured for its key."""
-        if key.startswith("memory/") and key.endswith(".json"):
+        if self._rule.covers(key, verb):
             self._enqueue([QueuedMessage(self._root + key, verb)])
 
     def close(self) -> None:
@@ -61,6 +89,13 @@ class ChangeQueue:
             self._is_closing = True
             self._changed.notify_all()
         self._thread.join()
+
+    def drop(self) -> None:
+        """Stop when the function has answered, and drop what is pending."""
+        with self._changed:
+            self._is_dropping = True
+            self._pending.clear()
+        self.close()
 
     def _enqueue(self, messages: list[QueuedMessage]) -> None:
         with self._changed:
@@ -84,18 +119,20 @@ class ChangeQueue:
     def _deliver(self, batch: list[QueuedMessage]) -> None:
         received = [replace(message, receive_count=message.receive_count + 1) for message in batch]
         failed = self._failed_of(received)
+        if self._is_dropping:
+            return
         again = [message for message in failed if message.receive_count < RECEIVE_COUNT_MAX]
         dead = [message for message in failed if message.receive_count >= RECEIVE_COUNT_MAX]
         self._enqueue(again)
         self.dead_letters += dead
         for message in dead:
-            logger.error("change not indexed after %d attempts: %s", message.receive_count, message.key)
+            logger.error("%s gave up after %d attempts: %s", self._function.name, message.receive_count, message.key)
 
     def _failed_of(self, messages: list[QueuedMessage]) -> list[QueuedMessage]:
         try:
-            answer = self._indexer.invoke(to_sqs_event(messages))
+            answer = self._function.invoke(to_sqs_event(messages))
         except Exception as error:  # noqa: BLE001  # As in Lambda, a batch whose handler raises comes again.
-            logger.warning("indexer failed: %s", type(error).__name__)
+            logger.warning("%s failed: %s", self._function.name, type(error).__name__)
             return messages
         failed = {item["itemIdentifier"] for item in answer["batchItemFailures"]}
         return [message for number, message in enumerate(messages) if str(number) in failed]

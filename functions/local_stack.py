@@ -23,11 +23,12 @@ if not __package__:
     # As a script, Python looks for modules beside this file instead of in the project.
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
+from functions.local_embedding import choose_embedder
 from functions.local_function import LocalFunction
 from functions.local_gateway import ADDRESS, LocalGateway, PortInUseError, access_logger
-from functions.local_queue import WINDOW_SECONDS, ChangeQueue
+from functions.local_queue import DIGESTER_RULE, EMBEDDER_RULE, WINDOW_SECONDS, ChangeQueue
 from functions.local_schedule import Schedule
-from s3_agent_memory import bootstrap
+from s3_agent_memory import bootstrap, names
 from s3_agent_memory.edge import aws_events, token_file
 from s3_agent_memory.errors import ValidationError
 
@@ -35,14 +36,17 @@ EXIT_FAILED: Final = 1
 EXIT_USAGE: Final = 2
 API_SECONDS: Final = 29.0
 EVENT_SECONDS: Final = 60.0
+EMBEDDER_SECONDS: Final = 900.0
+DIGESTER_SECONDS: Final = 900.0
 # How soon the gateway notices that it is to stop.
 POLL_SECONDS: Final = 0.1
+_LOOK_SECONDS: Final = 1.0
 # Less would leave no time for anything else, more is surely a mistake.
 INTERVAL_SECONDS_MIN: Final = 0.1
 SECONDS_MAX: Final = 31_536_000
 TOKEN_NAMESPACE: Final = "default"
 _EVENT_FUNCTIONS: Final = ("indexer", "pruner", "sweeper")
-_REQUEST_FUNCTIONS: Final = ("http_api", "authorizer")
+_REQUEST_FUNCTIONS: Final = ("http_api", "authorizer", "mcp_endpoint")
 _URL_NAME: Final = "S3_AGENT_MEMORY_URL"
 _TOKEN_FOLDER: Final = Path(".agent-memory")
 
@@ -104,33 +108,52 @@ class LocalStack:
 
     def __init__(self, settings: LocalSettings, *, store_url: str) -> None:
         indexer, pruner, sweeper = (_function(name, EVENT_SECONDS) for name in _EVENT_FUNCTIONS)
-        api, authorizer = (_function(name, API_SECONDS) for name in _REQUEST_FUNCTIONS)
-        self.gateway = LocalGateway(settings.port, api=api, authorizer=authorizer, monotonic=time.monotonic)
+        api, authorizer, mcp = (_function(name, API_SECONDS) for name in _REQUEST_FUNCTIONS)
+        self.gateway = LocalGateway(settings.port, api=api, authorizer=authorizer, mcp=mcp, monotonic=time.monotonic)
+        # The port may be known only now, and the MCP endpoint tells its clients where it is.
+        os.environ.setdefault(names.ENV_PUBLIC_URL, f"http://{ADDRESS}:{self.gateway.port}")
         self._server = threading.Thread(target=self.gateway.serve_forever, args=(POLL_SECONDS,), name="gateway")
-        self._queue = ChangeQueue(indexer, root=aws_events.key_root(store_url), window_seconds=settings.window_seconds)
+        self._embedder = _function("embedder", EMBEDDER_SECONDS)
+        digester = _function("digester", DIGESTER_SECONDS)
+        root, window_seconds = aws_events.key_root(store_url), settings.window_seconds
+        self._queue = ChangeQueue(indexer, root=root, window_seconds=window_seconds)
+        self._segment_queue = ChangeQueue(self._embedder, rule=EMBEDDER_RULE, root=root, window_seconds=window_seconds)
+        self._turns_queue = ChangeQueue(digester, rule=DIGESTER_RULE, root=root, window_seconds=window_seconds)
         self._schedules = (
+            Schedule(digester, interval_seconds=settings.sweep_seconds),
             Schedule(pruner, interval_seconds=settings.prune_seconds),
             Schedule(sweeper, interval_seconds=settings.sweep_seconds),
         )
         # Only stores opened after this report their changes, and a handler opens its store when it is imported.
         bootstrap.observe_changes(self._queue.put)
-        for function in (indexer, pruner, sweeper, api, authorizer):
+        bootstrap.observe_changes(self._segment_queue.put)
+        bootstrap.observe_changes(self._turns_queue.put)
+        for function in (indexer, self._embedder, digester, pruner, sweeper, api, authorizer, mcp):
             function.load()
 
     def start(self) -> None:
         """Start to work; requests are answered when this returns."""
         self._queue.start()
+        self._segment_queue.start()
+        self._turns_queue.start()
         for schedule in self._schedules:
             schedule.start()
         self._server.start()
 
     def stop(self) -> None:
-        """Finish what is being worked on, index what is pending, and return when all is done."""
+        """Finish what is being worked on, index what is pending, and return when all is done.
+
+        What is not embedded yet is left to the next start: it may take long, and is found by its words meanwhile.
+        """
         self.gateway.stop()
         self._server.join()
         for schedule in self._schedules:
             schedule.close()
+        # What it makes of the last turns is still indexed.
+        self._turns_queue.close()
         self._queue.close()
+        self._embedder.hurry()
+        self._segment_queue.drop()
 
 
 def _function(name: str, timeout_seconds: float) -> LocalFunction:
@@ -141,6 +164,7 @@ def main() -> int:
     """Run until interrupted, and return the exit code: 0, 1 if the store failed, 2 for wrong settings."""
     _prepare_environment()
     _prepare_logs()
+    search = choose_embedder(os.environ)
     try:
         settings = LocalSettings.from_environment(os.environ)
         store_settings = bootstrap.Settings.from_environment()
@@ -155,7 +179,7 @@ def main() -> int:
         return _fail(f"{error}; choose another one with PORT=...", EXIT_USAGE)
     except Exception as error:  # noqa: BLE001  # A store fails in its own ways; the reason is for the reader.
         return _fail(f"the store cannot be used: {error}", EXIT_FAILED)
-    _run(stack, _banner(stack.gateway.port, store_settings.url, token_path, is_new=is_new))
+    _run(stack, _banner(stack.gateway.port, store_settings.url, token_path, search=search, is_new=is_new))
     return 0
 
 
@@ -184,7 +208,9 @@ def _run(stack: LocalStack, banner: str) -> None:
         signal.signal(number, lambda *_: stopping.set())
     stack.start()
     _say(banner)
-    stopping.wait()
+    # Without a limit the wait could sleep through a signal that another thread took.
+    while not stopping.wait(_LOOK_SECONDS):
+        pass
     # A second interrupt ends the process at once.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
@@ -208,20 +234,25 @@ def _token_path(settings: bootstrap.Settings) -> Path:
     return _TOKEN_FOLDER / f"token.{hashlib.sha256(settings.url.encode()).hexdigest()[:8]}"
 
 
-def _banner(port: int, store_url: str, token_path: Path, *, is_new: bool) -> str:
+def _banner(port: int, store_url: str, token_path: Path, *, search: str, is_new: bool) -> str:
     base = f"http://{ADDRESS}:{port}"
-    authorization = f'-H "Authorization: Bearer $(cat {shlex.quote(str(token_path))})"'
-    curl = f"curl -sS {authorization} -H 'Content-Type: application/json'"
+    authorization = f'"Authorization: Bearer $(cat {shlex.quote(str(token_path))})"'
+    curl = f"curl -sS -H {authorization} -H 'Content-Type: application/json'"
     return f"""s3-agent-memory runs at {base}
   data   {store_url}
+  search {search}
   token  {token_path} ({"new" if is_new else "as before"}; namespace {TOKEN_NAMESPACE!r}: read, write)
   API    {base}/openapi.json
+  MCP    {base}/mcp
 
 Remember:
   {curl} {base}/v1/memories -d '{{"content": "Alice prefers metric units", "tags": ["prefs"]}}'
 
 Recall:
   {curl} {base}/v1/memories/search -d '{{"query": "which units?"}}'
+
+Connect Claude Code:
+  claude mcp add --transport http memory {base}/mcp --header {authorization}
 
 Ctrl-C stops it."""
 

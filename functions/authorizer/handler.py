@@ -12,13 +12,15 @@ from s3_agent_memory.edge import http_auth
 
 logger = Logger(service="authorizer", stream=sys.stderr)
 metrics = EphemeralMetrics(namespace="S3AgentMemory", service="authorizer")
-tokens = bootstrap.build_token_service()  # Once per cold start: settings read, clients built.
+# Once per cold start: settings read, clients built.
+tokens = bootstrap.build_token_service()
+verifier = http_auth.build_verifier(tokens, bootstrap.build_access_settings())
 
 
 @logger.inject_lambda_context
 @metrics.log_metrics
 def lambda_handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
     """Let every request pass on, with its grant or with the reason why it has none."""
-    answer = http_auth.authorize(event, tokens)
+    answer = http_auth.authorize(event, verifier)
     metrics.add_metric(name="TokensRefused", unit=MetricUnit.Count, value=int("error" in answer["context"]))
     return answer

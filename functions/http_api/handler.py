@@ -12,7 +12,8 @@ from s3_agent_memory.edge.http_api import HttpApi
 
 logger = Logger(service="http_api", stream=sys.stderr)
 metrics = EphemeralMetrics(namespace="S3AgentMemory", service="http_api")
-api = HttpApi(bootstrap.build_api_store(), logger=logger)  # Once per cold start: settings read, clients built.
+store, conversations = bootstrap.build_api_services()  # Once per cold start: settings read, clients built.
+api = HttpApi(store, conversations=conversations, logger=logger)
 
 
 @logger.inject_lambda_context

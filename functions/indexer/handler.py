@@ -24,6 +24,8 @@ def lambda_handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, 
     outcome = indexer.run(batch.changes)
     answer = aws_events.batch_response(batch, outcome.failed)
     metrics.add_metric(name="ChangesSeen", unit=MetricUnit.Count, value=len(batch.changes))
+    metrics.add_metric(name="LogEntries", unit=MetricUnit.Count, value=outcome.log_length)
+    metrics.add_metric(name="IndexLag", unit=MetricUnit.Milliseconds, value=outcome.lag_ms)
     metrics.add_metric(name="MessagesFailed", unit=MetricUnit.Count, value=len(answer["batchItemFailures"]))
     logger.info("batch indexed", extra={"changes": len(batch.changes), "failed": len(outcome.failed)})
     return answer

@@ -3,13 +3,16 @@
 from collections.abc import Sequence
 from random import Random
 from threading import Event, Thread
+from time import monotonic
 
 from tests.faults.book import Book
-from tests.faults.memories import DisconnectedError
+from tests.faults.memories import TIMEOUT_SECONDS, DisconnectedError
 from tests.faults.stack import Stack
 from tests.faults.worker import Worker
 
 PAUSE_SECONDS_MAX = 0.02
+# A step may be several requests, one after the other, each of which may take its time.
+STEP_SECONDS_MAX = 3 * TIMEOUT_SECONDS
 
 
 class HttpLoad:
@@ -29,7 +32,7 @@ class HttpLoad:
             Worker(client, book, name=f"{name}c{number}", slot=f"client{number}")
             for number, (client, book) in enumerate(zip(self._clients, books, strict=True))
         ]
-        self._threads = [Thread(target=self._run, args=(number,)) for number in range(len(books))]
+        self._threads = [Thread(target=self._run, args=(number,), daemon=True) for number in range(len(books))]
         for thread in self._threads:
             thread.start()
 
@@ -54,9 +57,12 @@ class HttpLoad:
         self.join()
 
     def join(self) -> None:
-        """Return when every client has ended."""
+        """Return when every client has ended; one that does not is a failure."""
+        ends_at = monotonic() + STEP_SECONDS_MAX
         for thread in self._threads:
-            thread.join()
+            thread.join(max(0.0, ends_at - monotonic()))
+            if thread.is_alive():
+                self.failures.append(f"a client did not end within {STEP_SECONDS_MAX} s")
 
     def _run(self, number: int) -> None:
         worker, random = self.workers[number], Random(number)

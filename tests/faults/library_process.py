@@ -17,6 +17,8 @@ from tests.faults.memories import LibraryMemories
 from tests.faults.worker import Worker
 
 PAUSE_SECONDS_MAX = 0.05
+END_POLL_SECONDS = 0.05
+END_POLL_COUNT_MAX = 600
 _context = get_context("spawn")
 
 
@@ -106,9 +108,11 @@ class LibraryProcess:
     def kill(self) -> None:
         """End it at once, and take in what it said before."""
         self._process.kill()
-        while self._process.is_alive():
+        for _ in range(END_POLL_COUNT_MAX):
             self.listen()
-            self._process.join(0.05)
+            self._process.join(END_POLL_SECONDS)
+            if not self._process.is_alive():
+                break
         self.listen()
         if self._process.exitcode != -SIGKILL:
             self.findings.append(f"a process ended by itself with {self._process.exitcode}")

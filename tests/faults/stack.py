@@ -7,19 +7,27 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Timer
 
 from tests.faults.memories import HttpMemories
 
 PROJECT = Path(__file__).resolve().parents[2]
 START_COUNT_MAX = 8
 START_SECONDS = 0.2
+BANNER_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 60
+LAST_WORDS_SECONDS = 10
 EXIT_STORE_FAILED = 1
 _BANNER = (r"runs at (?P<url>http://\S+)", r"^ +token +(?P<token>.+?) \(")
 # Indexer, pruner and sweeper are to work while the load is on.
-INTERVALS = {"INDEX_WINDOW_SECONDS": "0.2", "PRUNE_INTERVAL_SECONDS": "2", "SWEEP_INTERVAL_SECONDS": "2"}
+INTERVALS = {
+    "INDEX_WINDOW_SECONDS": "0.2",
+    "PRUNE_INTERVAL_SECONDS": "2",
+    "SWEEP_INTERVAL_SECONDS": "2",
+    "S3_AGENT_MEMORY_EMBEDDINGS": "none",
+}
 
 
 class Stack:
@@ -56,7 +64,9 @@ class Stack:
             assert self._process.wait(STOP_SECONDS_MAX) == 0
         except subprocess.TimeoutExpired as error:
             self._process.send_signal(signal.SIGABRT)
-            self._process.wait()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(LAST_WORDS_SECONDS)
+            self._process.kill()
             raise TimeoutError(f"the stack did not stop within {STOP_SECONDS_MAX} s") from error
 
 
@@ -99,12 +109,25 @@ def _start(directory: Path, variables: Mapping[str, str]) -> tuple["subprocess.P
                 stderr=errors,
                 text=True,
             )
-        assert process.stdout is not None
-        banner: dict[str, str] = {}
+        banner = _read_banner(process)
+        if len(banner) == len(_BANNER):
+            return process, banner
+        assert process.wait() == EXIT_STORE_FAILED, errors_of(directory)
+    raise RuntimeError(f"the stack did not start in {START_COUNT_MAX} attempts:\n{errors_of(directory)}")
+
+
+def _read_banner(process: "subprocess.Popen[str]") -> dict[str, str]:
+    """Return what the banner says; less than all if the process ends first, as it must if it says nothing for long."""
+    assert process.stdout is not None
+    banner: dict[str, str] = {}
+    alarm = Timer(BANNER_SECONDS_MAX, process.kill)
+    alarm.start()
+    try:
         for line in process.stdout:
             banner |= next((found.groupdict() for pattern in _BANNER if (found := re.search(pattern, line))), {})
             if len(banner) == len(_BANNER):
-                return process, banner
+                return banner
         process.stdout.close()
-        assert process.wait() == EXIT_STORE_FAILED, errors_of(directory)
-    raise RuntimeError(f"the stack did not start in {START_COUNT_MAX} attempts:\n{errors_of(directory)}")
+        return banner
+    finally:
+        alarm.cancel()

@@ -85,6 +85,6 @@ def test_a_reader_keeps_no_segment_that_was_replaced() -> None:
         clock.advance(LOG_GRACE_MS / 1_000 + 1)
         in_use = reader.services.index.view(place).head.manifest.segment_ids
         seen |= in_use
-    kept = reader.services.index._cache.segments(place, seen)
+    kept = reader.services.index._cache.segments.find(place, seen)
     assert set(kept) == in_use
     assert len(in_use) < len(seen)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 WAIT_SECONDS = 30
+_HURRIED = {"PORT": "0", "INDEX_WINDOW_SECONDS": "0.05", "S3_AGENT_MEMORY_EMBEDDINGS": "none"}
 
 
 class Stack:
@@ -32,7 +33,7 @@ class Stack:
             self.process = subprocess.Popen(
                 [sys.executable, "-W", "error", str(ROOT / "functions" / "local_stack.py")],
                 cwd=folder,
-                env=usual_environment() | {"PORT": "0", "INDEX_WINDOW_SECONDS": "0.05"} | environment,
+                env=usual_environment() | _HURRIED | environment,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -67,7 +68,14 @@ class Stack:
 
     def send(self, method, path, body=None, headers=None):
         data = None if body is None else json.dumps(body).encode()
-        sent = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json", **(headers or {})}
+        return self._send(method, path, data, {"Content-Type": "application/json", **(headers or {})})
+
+    def send_lines(self, path, lines):
+        """Post JSON lines."""
+        return self._send("POST", path, lines.encode(), {"Content-Type": "application/x-ndjson"})
+
+    def _send(self, method, path, data, headers):
+        sent = {"Authorization": f"Bearer {self.token}", **headers}
         request = urllib.request.Request(self.url + path, data, sent, method=method)
         try:
             with urllib.request.urlopen(request, timeout=WAIT_SECONDS) as response:
@@ -107,7 +115,7 @@ def run_to_its_end(folder, **environment):
     return subprocess.run(
         command,
         cwd=folder,
-        env=usual_environment() | environment,
+        env=usual_environment() | _HURRIED | environment,
         capture_output=True,
         text=True,
         timeout=WAIT_SECONDS,

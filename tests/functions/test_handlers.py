@@ -1,11 +1,23 @@
 """The event-driven functions, on recorded events."""
 
+import functools
 import json
+from unittest.mock import patch
 
 import pytest
 
+from s3_agent_memory import bootstrap
 from s3_agent_memory.domain.keys import marker_key, parse_namespace
-from tests.functions.deployment import Context, fresh_namespace, load_handler, make_client, object_store, recorded
+from tests.fakes.embedder import FakeEmbedder
+from tests.functions.deployment import (
+    SETTINGS,
+    Context,
+    fresh_namespace,
+    load_handler,
+    make_client,
+    object_store,
+    recorded,
+)
 
 
 def notification_of(keys):
@@ -128,3 +140,49 @@ def test_scheduled_functions_answer_plain_json():
     object_store().put(marker_key(namespace), b"")
     for name in ("pruner", "sweeper"):
         json.dumps(load_handler(name).lambda_handler(recorded("schedule"), Context(60_000)))
+
+
+def segment_keys(client):
+    prefix = f"memory/{client.namespace}/_index/segments/"
+    return [item.key for item in object_store().list_page(prefix).objects]
+
+
+def embed(keys, context=None):
+    with patch.object(load_handler("embedder"), "embedder", embedding_worker()):
+        return load_handler("embedder").lambda_handler(notification_of(keys), context or Context(900_000))
+
+
+@functools.cache
+def embedding_worker():
+    return bootstrap.Parts(SETTINGS, store=object_store(), embedder=FakeEmbedder()).embedder
+
+
+def test_the_embedder_gives_the_memories_behind_a_new_segment_a_vector(client):
+    memory = client.remember("green tea")
+    index([f"memory/{client.namespace}/semantic/{memory['id']}.json"])
+    answer = embed(segment_keys(client))
+    stats = stats_of(client)
+    assert (answer, stats["vectors"], stats["embedding_model"]) == ({"batchItemFailures": []}, 1, "fake/1")
+
+
+def test_a_repeated_event_embeds_nothing_again(client):
+    memory = client.remember("green tea")
+    index([f"memory/{client.namespace}/semantic/{memory['id']}.json"])
+    keys = segment_keys(client)
+    embed(keys)
+    shards = object_store().list_page(f"memory/{client.namespace}/_index/vectors/").objects
+    embed(keys + keys)
+    assert object_store().list_page(f"memory/{client.namespace}/_index/vectors/").objects == shards
+
+
+def test_the_embedder_stops_in_time_and_lets_the_message_come_again(client):
+    memory = client.remember("green tea")
+    index([f"memory/{client.namespace}/semantic/{memory['id']}.json"])
+    answer = embed(segment_keys(client), Context(1_000))
+    assert (answer, stats_of(client)["vectors"]) == ({"batchItemFailures": [{"itemIdentifier": "0"}]}, 0)
+
+
+def test_the_embedder_without_a_model_takes_every_event():
+    handler = load_handler("embedder").lambda_handler
+    for name in ("sqs_s3_segments", "sqs_s3_put_and_delete", "sqs_s3_test_event"):
+        assert handler(recorded(name), Context(900_000)) == {"batchItemFailures": []}

@@ -1,10 +1,12 @@
-"""From changes to the indexer on one machine: batches, retries, dead letters."""
+"""From changes to functions on one machine: batches, retries, dead letters."""
 
 import json
+import threading
 
 from functions.local_function import LocalFunction
-from functions.local_queue import BATCH_SIZE_MAX, RECEIVE_COUNT_MAX, ChangeQueue
-from s3_agent_memory.edge.aws_events import decode_batch
+from functions.local_queue import BATCH_SIZE_MAX, EMBEDDER_RULE, RECEIVE_COUNT_MAX, ChangeQueue
+from s3_agent_memory.domain.keys import Namespace
+from s3_agent_memory.edge.aws_events import decode_batch, decode_segment_batch
 
 
 def memory_key(number):
@@ -93,3 +95,45 @@ def test_an_event_is_plain_json_with_an_encoded_key():
         "ObjectRemoved:Delete",
         "some/prefix/memory/users/a.b%2Bc/semantic/m1.json",
     )
+
+
+def test_the_embedder_hears_of_new_segments_and_of_nothing_that_it_writes_itself():
+    seen: list[tuple[Namespace, ...]] = []
+
+    def keep(event, context):
+        seen.append(decode_segment_batch(event, root="some/prefix/").changes)
+        return {"batchItemFailures": []}
+
+    function = LocalFunction("embedder", timeout_seconds=60, monotonic=lambda: 0.0, handler=keep)
+    queue = ChangeQueue(function, rule=EMBEDDER_RULE, root="some/prefix/", window_seconds=60)
+    queue.put("memory/users/a/_index/segments/new.seg", "put")
+    queue.put("memory/users/b/_index/segments/old.seg", "delete")
+    queue.put("memory/users/c/_index/vectors/new.vec", "put")
+    queue.put("memory/users/c/_index/HEAD", "put")
+    queue.put(memory_key(1), "put")
+    queue.start()
+    queue.close()
+    assert seen == [(("users", "a"),)]
+
+
+def test_a_queue_that_is_dropped_waits_for_the_batch_under_way_and_delivers_no_more():
+    started, may_end = threading.Event(), threading.Event()
+    batches = []
+
+    def fail_slowly(event, context):
+        batches.append(context.get_remaining_time_in_millis() > 0)
+        started.set()
+        assert may_end.wait(30)
+        batches.append(context.get_remaining_time_in_millis() > 0)
+        return {"batchItemFailures": [{"itemIdentifier": "0"}]}
+
+    function = LocalFunction("embedder", timeout_seconds=60, monotonic=lambda: 0.0, handler=fail_slowly)
+    queue = ChangeQueue(function, window_seconds=0)
+    queue.put(memory_key(1), "put")
+    queue.start()
+    assert started.wait(30)
+    queue.put(memory_key(2), "put")
+    function.hurry()
+    may_end.set()
+    queue.drop()
+    assert (batches, queue.dead_letters) == ([True, False], [])

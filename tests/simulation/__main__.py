@@ -39,7 +39,7 @@ def main() -> int:
     arguments = parser.parse_args()
     logging.disable(logging.CRITICAL)
     if arguments.mutations is not None:
-        return run_mutations(arguments.mutations or _drawn_by_dice(), arguments.workers)
+        return run_mutations(arguments.mutations or list(MUTATIONS), arguments.workers)
     if arguments.seed is not None:
         return run_one(arguments.seed, is_traced=arguments.trace)
     return run_many(arguments.first, arguments.seeds, arguments.workers)
@@ -90,10 +90,6 @@ def _show_progress(done: int, count: int) -> None:
         print(f"\r{done}/{count}", end="" if done < count else "\n", file=sys.stderr, flush=True)
 
 
-def _drawn_by_dice() -> list[str]:
-    return [name for name, mutation in MUTATIONS.items() if mutation.seed_count_max != SCRIPTED]
-
-
 def run_mutations(names: list[str], workers: int) -> int:
     """Run every mutation until the simulation catches it; print how many seeds that took."""
     unknown = [name for name in names if name not in MUTATIONS]
@@ -104,7 +100,8 @@ def run_mutations(names: list[str], workers: int) -> int:
     # A process of its own for each: a mutation that leaks must not be credited to the next.
     with ProcessPoolExecutor(workers, max_tasks_per_child=1) as pool:
         for name, (seeds, seconds, violation) in zip(names, pool.map(catch, names), strict=True):
-            verdict = f"caught in {seeds:5d} seeds" if violation else f"NOT CAUGHT in {seeds} seeds"
+            where = "its story" if seeds == SCRIPTED else f"{seeds:5d} seeds"
+            verdict = f"{'caught' if violation else 'NOT CAUGHT'} in {where}"
             print(f"{name:30s} {verdict} {seconds:6.1f} s  {violation or ''}"[:170], flush=True)
             missed += not violation
     print(f"{len(names) - missed} of {len(names)} mutations caught")

@@ -12,6 +12,7 @@ from s3_agent_memory.bootstrap import Parts
 from s3_agent_memory.domain.keys import TruthKey, parse_namespace, parse_truth_key
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.memory import Memory
+from s3_agent_memory.service.embedding_worker import RESERVE_MS
 from tests.simulation.oracle import Op, Oracle
 from tests.simulation.world import SECOND_US, Actor, Request, ViolationError, World
 
@@ -267,12 +268,39 @@ class Callers:
                 taken.append(truth)
         return taken
 
+    def tidy(self, parts: Parts) -> Op:
+        """What writers do now and then where nobody has an indexer."""
+        return self.function("tidy", lambda: parts.services.housekeeper.tidy(parse_namespace(NAMESPACE)))
+
     def compact(self, parts: Parts) -> Op:
         def call() -> None:
             if parts.compactor.compact(parse_namespace(NAMESPACE)):
                 self.oracle.counts["compactions"] += 1
 
         return self.function("compact", call)
+
+    def embed(self, parts: Parts) -> Op:
+        """What the embedder function does; sometimes its time is up in the middle."""
+        remaining_ms = self.rng.choice([0, RESERVE_MS * 10, RESERVE_MS * 10])
+        times = iter([RESERVE_MS + 1] * self.rng.choice([0, 1, 2, 1_000]))
+        namespace = parse_namespace(NAMESPACE)
+        return self.function("embed", lambda: parts.embedder.run([namespace], lambda: next(times, remaining_ms)))
+
+    def embed_all(self, parts: Parts) -> Op:
+        """The embedder function with all the time it needs."""
+        namespace = parse_namespace(NAMESPACE)
+
+        def call() -> None:
+            if parts.embedder.run([namespace], lambda: RESERVE_MS * 10).failed:
+                raise ViolationError("the embedder fails, alone and without faults")
+
+        return self.function("embed_all", call)
+
+    def tend(self, parts: Parts) -> Op:
+        """Merge or rewrite vector shards, whether this process has an embedder or not."""
+        compactor, namespace = parts.vector_compactor, parse_namespace(NAMESPACE)
+        work = self.rng.choice([compactor.compact, compactor.purge])
+        return self.function("tend", lambda: work(namespace))
 
     def collect(self, parts: Parts) -> Op:
         def call() -> None:

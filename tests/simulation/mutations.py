@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
@@ -15,9 +16,9 @@ from unittest.mock import patch
 
 import numpy as np
 
-from s3_agent_memory.domain.codec import Tombstone, encode_memory, encode_tombstone
+from s3_agent_memory.domain.codec import Tombstone, decode_memory, encode_memory, encode_tombstone
 from s3_agent_memory.domain.ids import new_nonce
-from s3_agent_memory.domain.keys import head_key, tombstone_key
+from s3_agent_memory.domain.keys import TruthKey, head_key, tombstone_key
 from s3_agent_memory.errors import (
     ConflictError,
     NotFoundError,
@@ -44,9 +45,10 @@ from s3_agent_memory.service.row_loader import LoadedRows
 from s3_agent_memory.service.truth import PresentTombstone, decode_present
 from s3_agent_memory.service.writer import MemoryWriter
 from s3_agent_memory.storage.retry import Doubt
+from tests.simulation.vector_mutations import VECTOR_MUTATIONS
 
 _FOREVER_MS = 10**15
-# Too rare for dice: played by hand in ``test_scripted``.
+# Dice may need a thousand seeds and more: played by hand in ``stories``.
 SCRIPTED = 0
 
 
@@ -119,7 +121,6 @@ def _trust_log_payload() -> list[Any]:
     original = Folder.fold
 
     def fold(self: Any, namespace: Any, hints: Any = None, **options: Any) -> Any:
-        rows = self._rows
         keys = self._reader.list_log(namespace)
         best: dict[str, Any] = {}
         for entry in self._reader.entries(namespace, keys).found.values():
@@ -127,13 +128,16 @@ def _trust_log_payload() -> list[Any]:
             if present is None or entry.row.rank >= present.rank:
                 best[entry.row.id] = entry.row
         trusted = LoadedRows(tuple(best.values()), (), (), ())
-        self._rows = SimpleNamespace(load=lambda *_: trusted)
-        try:
-            return original(self, namespace, hints, **options)
-        finally:
-            self._rows = rows
+        return original(_with_rows(self, lambda *_: trusted), namespace, hints, **options)
 
     return [_set(Folder, "fold", fold)]
+
+
+def _with_rows(original: Any, load: Callable[..., LoadedRows]) -> Any:
+    """Return a folder that loads rows in another way; the one given stays as it is, for other calls under way."""
+    twin = copy(original)
+    twin._rows = SimpleNamespace(load=load)
+    return twin
 
 
 def _no_fence() -> list[Any]:
@@ -154,21 +158,13 @@ def _indexer_ignores_tombstones() -> list[Any]:
 def _repair_takes_in_the_log() -> list[Any]:
     original = Folder.fold
 
-    def fold(self: Any, namespace: Any, hints: Any = None, *, known: Any = None) -> Any:
-        load = self._rows.load
-
-        def load_unknown(*arguments: Any) -> Any:
-            loaded = load(*arguments)
+    def fold(self: Any, namespace: Any, hints: Any = None, *, known: Any = None, **options: Any) -> Any:
+        def load_unknown(*arguments: Any) -> LoadedRows:
+            loaded = self._rows.load(*arguments)
             return replace(loaded, rows=tuple(row for row in loaded.rows if not folder._has_row(known, row)))
 
-        if known is None:
-            return original(self, namespace, hints)
-        rows = self._rows
-        self._rows = SimpleNamespace(load=load_unknown)
-        try:
-            return original(self, namespace, hints)
-        finally:
-            self._rows = rows
+        twin = self if known is None else _with_rows(self, load_unknown)
+        return original(twin, namespace, hints, **options)
 
     return [_set(Folder, "fold", fold)]
 
@@ -301,11 +297,14 @@ def _update_ignores_tombstones() -> list[Any]:
 
 
 def _same_bytes() -> list[Any]:
-    def attempts(self: Any, memory: Any, what: str) -> Iterator[Any]:
-        for _ in self._runtime.retrier.attempts(what):
-            yield memory
+    original = MemoryWriter._put
 
-    return [_set(MemoryWriter, "_attempts", attempts)]
+    def put(self: Any, memory: Any, doubt: Any, **options: Any) -> Any:
+        place = TruthKey(memory.namespace, memory.kind, memory.id)
+        first = next((decode_memory(body, memory.key, place) for body in doubt.sent), memory)
+        return original(self, first, doubt, **options)
+
+    return [_set(MemoryWriter, "_put", put)]
 
 
 def _dead_off_by_one() -> list[Any]:
@@ -358,10 +357,10 @@ MUTATIONS: dict[str, Mutation] = {
         "the manifest is overwritten without a condition", lambda: [_set(head.HeadStore, "_put", _blind_put)]
     ),
     "stale_body_with_new_etag": Mutation("a lost swap is repeated with the old body", _stale_body),
-    "stamp_inside_the_fold": Mutation("a fold stamps its own log entries", _stamp_in_fold, 1_500),
+    "stamp_inside_the_fold": Mutation("a fold stamps its own log entries", _stamp_in_fold, SCRIPTED),
     "clock_watermark": Mutation("log entries older than the newest folded one count as folded", _clock_watermark),
     "no_log_grace": Mutation(
-        "folded log entries are deleted at once", lambda: [_set(folder, "LOG_GRACE_MS", -_FOREVER_MS)], 1_500
+        "folded log entries are deleted at once", lambda: [_set(folder, "LOG_GRACE_MS", -_FOREVER_MS)], SCRIPTED
     ),
     "no_segment_grace": Mutation(
         "replaced segments are deleted at once",
@@ -383,20 +382,22 @@ MUTATIONS: dict[str, Mutation] = {
     "old_uploads_committed": Mutation(
         "a fold commits however old what it read is",
         lambda: [_set(folder, "UPLOAD_AGE_MAX_MS", _FOREVER_MS), _set(compactor, "UPLOAD_AGE_MAX_MS", _FOREVER_MS)],
-        1_500,
+        SCRIPTED,
     ),
     "trust_the_log_payload": Mutation("a fold takes rows from log entries, not from objects", _trust_log_payload),
-    "drop_deletion_rows_early": Mutation("merges drop deletion rows at once", _drop_deletions_early, 1_500),
+    "drop_deletion_rows_early": Mutation("merges drop deletion rows at once", _drop_deletions_early, SCRIPTED),
     "indexer_ignores_tombstones": Mutation("a fold indexes dead objects as live", _indexer_ignores_tombstones),
     "sweep_trusts_events": Mutation("the sweep compares nothing", _sweep_trusts_events),
     "repair_takes_in_the_log": Mutation(
-        "a sweep's repair folds log entries but leaves out rows it knows from the log", _repair_takes_in_the_log
+        "a sweep's repair folds log entries but leaves out rows it knows from the log",
+        _repair_takes_in_the_log,
+        SCRIPTED,
     ),
     "write_timeout_is_success": Mutation("a write without an answer counts as done", _write_timeout_is_success),
     "conflict_409_means_exists": Mutation("409 on a create counts as 'in use'", _conflict_409_means_exists),
     "forget_without_if_match": Mutation("forget deletes whatever is there", _blind_delete, 1_500),
     "tombstone_after_delete": Mutation("forget deletes first and writes the tombstone later", _tombstone_after_delete),
-    "tombstone_falls": Mutation("a tombstone is overwritten by a lower one", _tombstone_falls, 1_500),
+    "tombstone_falls": Mutation("a tombstone is overwritten by a lower one", _tombstone_falls, SCRIPTED),
     "no_second_tombstone_read": Mutation(
         "remember does not look for a tombstone after its write",
         lambda: [_set(MemoryWriter, "_is_alive", lambda *_args, **_options: True)],
@@ -410,7 +411,8 @@ MUTATIONS: dict[str, Mutation] = {
     "claim_skipped": Mutation("a chosen id is not bound to its kind", _claim_skipped, 1_500),
     "get_ignores_tombstones": Mutation("get returns dead objects", _get_ignores_tombstones, 1_500),
     "trust_the_index": Mutation("recall returns what it once saw of an object that is gone", _trust_the_index),
-    "same_bytes_every_attempt": Mutation("every attempt sends the same bytes", _same_bytes, 1_500),
+    "same_bytes_every_attempt": Mutation("every attempt sends the bytes of the first", _same_bytes),
+    **{name: Mutation(*mistake) for name, mistake in VECTOR_MUTATIONS.items()},
 }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -18,6 +18,7 @@ from s3_agent_memory.domain.clock import to_us
 from s3_agent_memory.domain.keys import parse_truth_key
 from s3_agent_memory.domain.memory import Memory
 from s3_agent_memory.service.grace import TRASH_CROWDED_GRACE_MS
+from tests.simulation.vector_oracle import VectorOracle
 from tests.simulation.world import SECOND_US, Actor, Request, SimObject, ViolationError, World, folder_of
 
 ROOT = "memory/sim/ns/"
@@ -91,6 +92,7 @@ class Oracle:
         self.history: dict[str, list[State]] = defaultdict(lambda: [State(-1, (0, 1), None, frozenset())])
         self.seen: dict[str, int] = {}
         self.counts: Counter[str] = Counter()
+        self.vectors = VectorOracle(self._live_texts, self.fail)
         self.head_version = 0
         self.mark_count = 0
         world.reader = self.watch_read
@@ -162,14 +164,26 @@ class Oracle:
         """See one effect on the bucket."""
         if key == HEAD:
             self._watch_head(old, new)
-        elif folder_of(key) == "segments" and verb == "delete":
-            self.counts["segments collected"] += 1
-            self._check_references()
-        elif folder_of(key) == "log" and verb == "delete":
-            self.counts["log entries deleted"] += 1
+        elif folder_of(key) in ("segments", "vectors"):
+            self._watch_file(key, new)
+        elif folder_of(key) == "log":
+            self._watch_log(key, new)
         truth = parse_truth_key(key)
         if truth is not None and not key.startswith(ROOT + "semantic/junk"):
             self._watch_truth(truth.memory_id, verb, old, new, is_tombstone=truth.kind is None)
+
+    def _watch_file(self, key: str, new: SimObject | None) -> None:
+        if new is None:
+            self.counts[f"{folder_of(key)} collected"] += 1
+            self._check_references()
+        elif folder_of(key) == "vectors":
+            self.vectors.see_shard(key.rpartition("/")[2].removesuffix(".vec"), new.body)
+
+    def _watch_log(self, key: str, new: SimObject | None) -> None:
+        if new is None:
+            self.counts["log entries deleted"] += 1
+        else:
+            self.vectors.see_entry(key, new.body)
 
     def watch_read(self, actor: Actor, request: Request, result: object) -> None:
         """See the answer to a read: within the grace no segment in use may be missing."""
@@ -177,12 +191,12 @@ class Oracle:
             return
         if request.key == HEAD:
             actor.head_read_us = self.world.now_us
-            actor.segments_in_use = self._segments_in_use()
-        elif folder_of(request.key) == "segments" and result is None:
+            actor.files_in_use = self._files_in_use()
+        elif folder_of(request.key) in ("segments", "vectors") and result is None:
             age_ms = (self.world.now_us - actor.head_read_us) // 1_000
             is_within_grace = age_ms < TRASH_CROWDED_GRACE_MS - SKEW_US // 1_000
-            if is_within_grace and request.key in actor.segments_in_use:
-                self.fail(f"a segment is gone {age_ms} ms after its manifest was read")
+            if is_within_grace and request.key in actor.files_in_use:
+                self.fail(f"{request.key} is gone {age_ms} ms after its manifest was read")
 
     def _watch_head(self, old: SimObject | None, new: SimObject | None) -> None:
         if new is None:
@@ -203,18 +217,24 @@ class Oracle:
         lost = {item[0] for item in before["segments"]} - kept
         if lost:
             self.fail(f"a swap of the manifest loses the segments {sorted(lost)}")
+        self.vectors.see_swap(before, after, self.world.now_us // 1_000)
+        if len(after["vector_trash"]) > len(before["vector_trash"]):
+            self.counts["vector merges committed"] += 1
         if len(after["trash"]) > len(before["trash"]):
             self.counts["merges and rebuilds committed"] += 1
 
     def _check_references(self) -> None:
-        for key in self._segments_in_use():
+        for key in self._files_in_use():
             if key not in self.world.objects:
                 self.fail(f"the manifest names {key}, which does not exist")
 
-    def _segments_in_use(self) -> frozenset[str]:
+    def _files_in_use(self) -> frozenset[str]:
         head = self.world.objects.get(HEAD)
-        rows = json.loads(head.body)["segments"] if head else ()
-        return frozenset(f"{ROOT}_index/segments/{row[0]}.seg" for row in rows)
+        if head is None:
+            return frozenset()
+        manifest = json.loads(head.body)
+        segments = [f"{ROOT}_index/segments/{row[0]}.seg" for row in manifest["segments"]]
+        return frozenset(segments + [f"{ROOT}_index/vectors/{row[0]}.vec" for row in manifest["vectors"]])
 
     def _watch_truth(
         self, memory_id: str, verb: str, old: SimObject | None, new: SimObject | None, *, is_tombstone: bool
@@ -235,6 +255,7 @@ class Oracle:
         document = json.loads(new.body)
         version, mark = document["version"], mark_of(document["content"])
         op = self.ops[mark]
+        self.vectors.see_text(memory_id, document["content"])
         tombstone = self.tombstone_version(memory_id)
         is_live = version > tombstone
         op.landings.append(Landing(self.world.tick, version, is_live, _expiry_us(document)))
@@ -273,6 +294,16 @@ class Oracle:
         if unknown:
             self.fail(f"{op.what} shows ids that were never written: {sorted(unknown)}")
 
+    def check_index(self, start_tick: int, live_ids: Iterable[str]) -> None:
+        """A strong view of the index that began at ``start_tick`` holds rows of ``live_ids``.
+
+        A memory whose forget was acknowledged before has none, unless a write might still bring its log entry.
+        """
+        for memory_id in live_ids:
+            last_write = self._last_write(memory_id)
+            if any(_is_acknowledged(forget, since=last_write, by=start_tick) for forget in self.forgets[memory_id]):
+                self.fail(f"the index shows {memory_id}, which was forgotten")
+
     def _check_fresh(self, op: Op, memory_id: str, version: int) -> None:
         last_forget = max((forget.upto() for forget in self.forgets[memory_id]), default=-1.0)
         horizon_us = self.world.now_us + SKEW_US
@@ -290,10 +321,10 @@ class Oracle:
         memory_id, version = memory.id, memory.version
         # An eventual read does not look into the log, where a recent forget may still be.
         for forget in self.forgets[memory_id] if op.what != "eventual" else ():
-            if forget.answer == "ack" and forget.end_tick is not None and forget.end_tick < op.start_tick:
+            if _is_acknowledged(forget, since=-1.0, by=op.start_tick):
                 if version <= forget.deletes_version:
                     self.fail(f"{op.what} shows {memory_id} v{version} after its forget was acknowledged")
-                if max((write.upto() for write in self.writes[memory_id]), default=-1.0) < forget.start_tick:
+                if self._last_write(memory_id) < forget.start_tick:
                     self.fail(f"{op.what} shows {memory_id}, which was forgotten")
         if memory.expires_at is not None and to_us(memory.expires_at) < op.start_us - SKEW_US:
             self.fail(f"{op.what} shows {memory_id}, which had expired")
@@ -321,6 +352,13 @@ class Oracle:
     def versions(self, memory_id: str) -> list[int]:
         return [int(str(document["version"])) for document in self._objects(memory_id)]
 
+    def _live_texts(self) -> Iterator[tuple[str, str]]:
+        for memory_id in self.history:
+            tombstone = self.tombstone_version(memory_id)
+            for item in self._objects(memory_id):
+                if int(str(item["version"])) > tombstone:
+                    yield memory_id, str(item["content"])
+
     def live(self, memory_id: str) -> list[tuple[int, str]]:
         tombstone = self.tombstone_version(memory_id)
         objects = self._objects(memory_id)
@@ -331,6 +369,10 @@ class Oracle:
         horizon_us = self.world.now_us + SKEW_US
         landings = [landing for op in self.writes[memory_id] for landing in op.landings]
         return any(landing.expires_us <= horizon_us for landing in landings)
+
+    def _last_write(self, memory_id: str) -> float:
+        """Return the last moment at which a write of an id may still change something."""
+        return max((write.upto() for write in self.writes[memory_id]), default=-1.0)
 
     def states(self, memory_id: str, start_tick: int) -> list[State]:
         """Return every true state of an id from ``start_tick`` on."""
@@ -353,3 +395,8 @@ def mark_of(content: str) -> str:
 def _expiry_us(document: Mapping[str, object]) -> float:
     value = document["expires_at"]
     return to_us(datetime.fromisoformat(str(value))) if value else math.inf
+
+
+def _is_acknowledged(forget: Op, *, since: float, by: int) -> bool:
+    """Return whether a forget began after ``since`` and was acknowledged before ``by``."""
+    return forget.answer == "ack" and forget.start_tick > since and forget.end_tick is not None and forget.end_tick < by

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from tests.simulation.world import Chances
 
 OBJECT_FOLDERS = ("semantic", "episodic", "_tombstones", "_ids")
-INDEX_FOLDERS = ("log", "segments", "HEAD")
+INDEX_FOLDERS = ("log", "segments", "vectors", "HEAD")
 OBJECT_POINTS = tuple((verb, folder) for verb in ("put", "get", "delete") for folder in OBJECT_FOLDERS)
 INDEX_POINTS = (
     *((verb, folder) for verb in ("put", "get") for folder in INDEX_FOLDERS),
     ("delete", "log"),
     ("delete", "segments"),
+    ("delete", "vectors"),
     ("list", "log"),
     ("list", "segments"),
 )
@@ -45,7 +46,7 @@ class Profile:
 
 def draw(rng: random.Random) -> Profile:
     """Draw the profile of a seed."""
-    return rng.choice([_objects, _objects, _index, _index, _sparse])(rng)
+    return rng.choice([_objects, _objects, _index, _index, _sparse, _cleaning])(rng)
 
 
 def _objects(rng: random.Random) -> Profile:
@@ -62,6 +63,8 @@ def _objects(rng: random.Random) -> Profile:
         "list": 0.8,
         "index": rng.choice([0, 2, 4, 8]),
         "compact": rng.choice([0.3, 1.5]),
+        "embed": rng.choice([0.3, 1]),
+        "tend": 0.3,
         "collect": 0.4,
         "sweep": 0.4,
         "prune": 0.3,
@@ -90,6 +93,8 @@ def _index(rng: random.Random) -> Profile:
         "get": 0.3,
         "index": rng.choice([4, 8]),
         "compact": rng.choice([2, 4]),
+        "embed": rng.choice([1, 3]),
+        "tend": rng.choice([0.5, 2]),
         "collect": rng.choice([1, 3]),
         "sweep": 1,
         "reindex": rng.choice([0, 0.2]),
@@ -132,6 +137,8 @@ def _sparse(rng: random.Random) -> Profile:
         "recall": 1,
         "index": 4,
         "compact": 2,
+        "embed": 2,
+        "tend": 1,
         "collect": 3,
         "sweep": 0.5,
     }
@@ -144,6 +151,30 @@ def _sparse(rng: random.Random) -> Profile:
         slow=0.5,
     )
     return Profile("sparse", weights, chances, rng.choice([2, 3, 4]), 400, (0.01, 0.1), 2, 4)
+
+
+def _cleaning(rng: random.Random) -> Profile:
+    """Nobody but writers looks after the log, one now and then: it is cleaned up while swaps and readers sleep."""
+    weights = {
+        "create": 4,
+        "remember": 2,
+        "forget": rng.choice([0.5, 2]),
+        "recall": 6,
+        "tidy": rng.choice([1, 2]),
+        "sweep": rng.choice([0.1, 1]),
+    }
+    chances = Chances(
+        fault=0.003,
+        stall=0.005,
+        stall_seconds=(10, 70, 130, 300),
+        crash=0.002,
+        jump=rng.choice([0.02, 0.05]),
+        jump_seconds=(1, 5, 20),
+        slow_verbs=frozenset([("put", "HEAD"), ("list", "log")]),
+        slow=rng.choice([0.2, 0.4]),
+        slow_seconds=(5, 10, 20, 70, 130, 300),
+    )
+    return Profile("cleaning", weights, chances, rng.choice([5, 8]), 500, (0.05, 0.2, 0.5), 2, 40)
 
 
 def _chances(rng: random.Random, points: tuple[tuple[str, str], ...]) -> Chances:

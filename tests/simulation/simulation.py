@@ -8,11 +8,10 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 from unittest.mock import patch
 
 from s3_agent_memory.bootstrap import Parts, Settings
-from s3_agent_memory.domain.keys import parse_truth_key
+from s3_agent_memory.domain.keys import Namespace, parse_namespace, parse_truth_key
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.index import merge_policy
 from s3_agent_memory.service import compactor, grace, reindexer, sweeper
@@ -20,13 +19,16 @@ from s3_agent_memory.service.grace import LOG_GRACE_MS, ORPHAN_AGE_MS, TRASH_GRA
 from s3_agent_memory.service.head import IndexBrokenError
 from s3_agent_memory.service.housekeeper import Folding
 from s3_agent_memory.service.index_reader import IndexReader, View
+from s3_agent_memory.service.results import Consistency
 from s3_agent_memory.storage.retry import RetryPolicy
+from tests.fakes.embedder import FakeEmbedder
 from tests.simulation import profiles
 from tests.simulation.callers import NAMESPACE, Callers
 from tests.simulation.oracle import ROOT, Op, Oracle
 from tests.simulation.ports import SimulatedClock, SimulatedEntropy, SimulatedObjectStore
 from tests.simulation.world import SECOND_US, SimObject, ViolationError, World
 
+MODEL, OTHER_MODEL = "one", "other"
 ALONE_STEPS_MAX = 60_000
 # Longer than half the orphan age, after which nothing that was read may still be committed; short enough to pass.
 DELETION_AGE_MS = 20 * 3_600 * 1_000
@@ -36,6 +38,7 @@ JUNK = {
     ROOT + "_index/log/junk": b"\x00\xff",
     ROOT + "_index/segments/junk.seg": b"junk",
     ROOT + "_index/segments/README": b"hello",
+    ROOT + "_index/vectors/junk.vec": b"junk",
     ROOT + "_tombstones/.keep": b"",
 }
 
@@ -67,34 +70,47 @@ class Simulation:
             id_count=self.profile.id_count,
             create_count_max=self.profile.create_count_max,
         )
-        self.instances = [self._instance() for _ in range(self.rng.choice([1, 2, 3]))]
+        # Embedders of the processes: all the same, some without, or two models at war.
+        self.models = self.rng.choice([(MODEL,), (MODEL, None), (MODEL, None), (MODEL, OTHER_MODEL), (None,)])
+        self.instances = [self.instance() for _ in range(self.rng.choice([1, 2, 3]))]
         self.fan_out = self.rng.choice([2, 3, 8])
 
-    def _instance(self) -> Parts:
+    def instance(self, *models: str | None, folding: Folding | None = None) -> Parts:
+        """Return a process with a clock and caches of its own; chance decides what is not said."""
         rng = self.rng
+        model = rng.choice(models or self.models)
         parts = Parts(
             Settings(url="memory://"),
+            embedder=None if model is None else FakeEmbedder(model),
             store=SimulatedObjectStore(self.world),
             clock=SimulatedClock(self.world, rng.uniform(-2, 2)),
             entropy=SimulatedEntropy(rng),
             retry_policy=RetryPolicy(attempt_count_max=rng.choice([6, 40])),
-            folding=rng.choice([Folding.LAZY, Folding.INLINE]),
+            folding=folding or rng.choice([Folding.LAZY, Folding.INLINE]),
             folding_phase=rng.choice([0, 60, 62]),
         )
-        self._forbid_broken_index(parts.services.index)
+        self._watch_views(parts.services.index, model or "")
         return parts
 
-    def _forbid_broken_index(self, index: IndexReader) -> None:
-        """No reader may ever find the index broken; only in a young namespace may a crashed write look like a loss."""
+    def _watch_views(self, index: IndexReader, model: str) -> None:
+        """No reader may ever find the index broken, the vector of another text, or what was forgotten.
+
+        Only in a young namespace may a crashed write look like a loss.
+        """
         view = index.view
 
-        def checked(*arguments: Any, **options: Any) -> View:
+        def checked(namespace: Namespace, consistency: Consistency = Consistency.STRONG) -> View:
+            start_tick = self.world.tick
             try:
-                return view(*arguments, **options)
+                found = view(namespace, consistency)
             except IndexBrokenError as error:
                 if "although there are memories" in str(error):
                     raise
                 raise ViolationError(f"a reader finds the index broken: {error}") from error
+            self.oracle.vectors.see_view(found, model)
+            if consistency is Consistency.STRONG:
+                self.oracle.check_index(start_tick, (memory_id for memory_id, _ in found.snapshot.live_ids()))
+            return found
 
         index.view = checked  # type: ignore[method-assign]  # The instance's own method, watched.
 
@@ -131,7 +147,7 @@ class Simulation:
                 weights = self.profile.weights
                 self.spawn(self.rng.choices(list(weights), list(weights.values()))[0])
             if self.rng.random() < 0.002:
-                self.instances[self.rng.randrange(len(self.instances))] = self._instance()
+                self.instances[self.rng.randrange(len(self.instances))] = self.instance()
                 self.world.counts["instance restarts"] += 1
             self.world.turn()
 
@@ -174,7 +190,7 @@ class Simulation:
         self.world.has_faults = False
         self.world.run_late(every=True)
         self.world.tick += 1
-        self.instances = [self._instance()]
+        self.instances = [self.instance(self.models[0])]
         self._settle()
         self._compare()
         self._use_again()
@@ -184,6 +200,7 @@ class Simulation:
         for wait_ms in (0, 2 * LOG_GRACE_MS, 2 * LOG_GRACE_MS, 2 * TRASH_GRACE_MS, 2 * ORPHAN_AGE_MS):
             self.world.now_us += wait_ms * 1_000
             self.alone("prune")
+            self.alone("embed_all")
             self.alone("sweep")
         self.alone("recall")
         self.alone("list")
@@ -194,16 +211,36 @@ class Simulation:
         if stray:
             raise ViolationError(f"log entries remain: {stray[:3]}")
         head = json.loads(self.world.objects[ROOT + "_index/HEAD"].body) if self._has_head() else None
-        named = {item[0] for item in [*head["segments"], *head["trash"]]} if head else set()
-        files = {key for key in self.world.objects if key.endswith(".seg")}
-        orphans = [key for key in files if key.rpartition("/")[2].removesuffix(".seg") not in named]
+        kinds = ("segments", "trash", "vectors", "vector_trash")
+        named = {item[0] for kind in kinds for item in head[kind]} if head else set()
+        files = {key for key in self.world.objects if key.endswith((".seg", ".vec"))}
+        orphans = [key for key in files if key.rpartition("/")[2].rpartition(".")[0] not in named]
         if orphans:
-            raise ViolationError(f"segments remain that nobody names: {orphans[:3]}")
+            raise ViolationError(f"index files remain that nobody names: {orphans[:3]}")
+        self._check_vectors()
         for memory_id in self.callers.ids():
             if len(self.oracle.versions(memory_id)) > len(self.oracle.live(memory_id)):
                 raise ViolationError(f"a dead object of {memory_id} remains")
             self.alone("get", memory_id=memory_id)
         self._check_index()
+
+    def _check_vectors(self) -> None:
+        """Every memory has a vector of the one model that is left, and no shard holds anything else."""
+        views: list[View] = []
+        index = self.instances[0].services.index
+        self._run_alone(self.callers.function("view", lambda: views.append(index.view(parse_namespace(NAMESPACE)))))
+        (view,) = views
+        refs = view.head.manifest.vectors
+        if view.vectors is None:
+            return
+        missing = view.vectors.missing_docs()
+        if len(missing):
+            raise ViolationError(f"no vectors after a sweep: {[row.id for row in view.snapshot.rows_at(missing)]}")
+        if {ref.model for ref in refs} - {self.models[0]}:
+            raise ViolationError("vectors of another model remain")
+        dead = [view.vectors.dead_row_count(number) for number in range(len(refs))]
+        if any(dead):
+            raise ViolationError(f"vectors remain that no memory needs: {dead}")
 
     def _has_head(self) -> bool:
         return ROOT + "_index/HEAD" in self.world.objects

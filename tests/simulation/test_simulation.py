@@ -1,9 +1,12 @@
 """A small part of the simulation, for every run of the tests; ``make simulate`` runs as many seeds as you like."""
 
+from collections import Counter
+
 import pytest
 
+from tests.simulation import batches
 from tests.simulation.batches import catch
-from tests.simulation.simulation import run_seed
+from tests.simulation.simulation import Result, run_seed
 
 SEED_COUNT = 60
 
@@ -23,3 +26,9 @@ def test_one_seed_is_one_schedule() -> None:
 def test_the_simulation_catches_a_mistake(name: str) -> None:
     _, _, violation = catch(name)
     assert violation is not None, f"the mutation {name} was not caught"
+
+
+def test_what_goes_wrong_without_the_mistake_too_is_not_put_down_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "run_seed", lambda seed: Result(seed, "always wrong", Counter()))
+    _, _, violation = catch("trust_the_index")
+    assert violation is None

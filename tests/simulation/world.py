@@ -62,7 +62,7 @@ class Actor:
     stalled_tick: int = -1
     step_count: int = 0
     head_read_us: int = 0
-    segments_in_use: frozenset[str] = frozenset()
+    files_in_use: frozenset[str] = frozenset()
     on_effect: Callable[[Request], None] = lambda _: None
     on_pending: Callable[[int], None] = lambda _: None
     on_crash: Callable[[], None] = lambda: None

@@ -43,7 +43,7 @@ class WatchedDirectory(FilesystemObjectStore):
 
     def _note(self, before: Manifest, after: Manifest) -> None:
         folds = [{fold.segment_id for fold in manifest.folds} for manifest in (before, after)]
-        trash = [{item.segment_id for item in manifest.trash} for manifest in (before, after)]
+        trash = [{item.file_id for item in manifest.trash} for manifest in (before, after)]
         self.events["folds"] += len(folds[1] - folds[0])
         self.events["clean-ups"] += len(folds[0] - folds[1])
         self.events["collections"] += len(trash[0] - trash[1])

@@ -32,7 +32,7 @@ class Outcome:
 Run = Callable[..., Outcome]
 
 COMMANDS = (
-    *"remember recall get forget update list prune reindex sweep stats namespaces export import".split(),
+    *"remember recall get forget update list prune reindex sweep stats namespaces export import serve".split(),
     "token create",
     "token list",
     "token revoke",

@@ -1,10 +1,12 @@
 """What each command answers, over a store in a directory."""
 
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from tests.edge.cli.conftest import Run
+from tests.layers.built_model import model_directory
 
 ALICE = ("-n", "users/alice")
 
@@ -220,3 +222,24 @@ def test_the_namespace_comes_from_the_environment(run: Run, monkeypatch: pytest.
 
 def test_the_default_namespace_is_used_when_none_is_given(run: Run) -> None:
     assert run("remember", "text").document["memory"]["namespace"] == ["default"]
+
+
+def test_an_embedder_named_on_the_command_line_gives_memories_vectors(run: Run) -> None:
+    embedder = ("--embeddings", "onnx", "--embedding-model", str(model_directory()))
+    run("remember", "Alice does not eat meat", "-n", "users/alice")
+    run(*embedder, "remember", "Bob plays the trumpet", "-n", "users/alice")
+    before = run("stats", "-n", "users/alice").document
+    report = run("reindex", "-n", "users/alice", *embedder).document
+    after = run("stats", "-n", "users/alice").document
+    assert (before["vectors"], report["embedded"] > 0, after["vectors"]) == (1, True, 2)
+    assert after["embedding_model"].startswith("all-MiniLM-L6-v2/")
+
+
+def test_an_embedder_that_does_not_exist_is_refused_with_those_there_are(run: Run) -> None:
+    outcome = run("stats", "--embeddings", "word2vec")
+    assert (outcome.exit_code, "sentence-transformers" in outcome.err) == (2, True)
+
+
+def test_a_model_that_is_not_there_is_refused(run: Run, tmp_path: Path) -> None:
+    outcome = run("remember", "x", "--embeddings", "onnx", "--embedding-model", str(tmp_path))
+    assert (outcome.exit_code, str(tmp_path) in outcome.err) == (2, True)

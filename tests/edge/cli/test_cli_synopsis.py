@@ -10,7 +10,7 @@ import pytest
 from s3_agent_memory.edge.cli import build_parser
 
 README = Path(__file__).resolve().parents[3] / "README.md"
-EVERYWHERE = {"-h", "--help", "--url", "-n", "--namespace"}
+EVERYWHERE = {"-h", "--help", "--url", "-n", "--namespace", "--embeddings", "--embedding-model"}
 
 
 def options(parser: argparse.ArgumentParser, path: str = "") -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ import pytest
 
 from s3_agent_memory.domain.keys import TruthKey, parse_namespace, parse_truth_key
 from s3_agent_memory.domain.kinds import Kind
-from s3_agent_memory.edge.aws_events import batch_response, decode_batch, key_root
+from s3_agent_memory.edge.aws_events import batch_response, decode_batch, decode_segment_batch, key_root
 from s3_agent_memory.errors import ValidationError
 
 EVENTS = Path(__file__).parents[2] / "events"
@@ -108,3 +108,27 @@ def test_an_undecodable_event_that_came_without_a_queue_raises():
 )
 def test_key_root_is_the_path_of_an_s3_url(url, root):
     assert key_root(url) == root
+
+
+def test_decode_segment_batch_reads_whose_index_each_segment_belongs_to():
+    batch = decode_segment_batch(recorded("sqs_s3_segments"))
+    tagged, alice = parse_namespace("users/a.b+tag@x.co"), parse_namespace("users/alice")
+    assert [message.changes for message in batch.messages] == [(tagged,), (tagged,), (alice,)]
+    assert batch.changes == (tagged, alice)
+
+
+def test_every_message_about_a_namespace_that_failed_comes_again():
+    batch = decode_segment_batch(recorded("sqs_s3_segments"))
+    answer = batch_response(batch, [parse_namespace("users/a.b+tag@x.co")])
+    expected = [message.id for message in batch.messages[:2]]
+    assert [item["itemIdentifier"] for item in answer["batchItemFailures"]] == expected
+
+
+@pytest.mark.parametrize("name", ["sqs_s3_put_and_delete", "sqs_s3_foreign_keys", "sqs_s3_test_event", "s3_direct"])
+def test_what_names_no_segment_is_nothing_for_the_embedder(name):
+    batch = decode_segment_batch(recorded(name))
+    assert (batch.changes, batch_response(batch)) == ((), {"batchItemFailures": []})
+
+
+def test_what_names_no_truth_is_nothing_for_the_indexer():
+    assert decode_batch(recorded("sqs_s3_segments")).changes == ()

@@ -54,7 +54,12 @@ def test_stats_of_an_empty_namespace_are_zero(client):
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
 def test_health_and_readiness_need_no_token(path):
     answer = Client(None, "").send("GET", path)
-    assert (answer.status, answer.json) == (200, {"status": "ok"})
+    assert (answer.status, answer.json["status"]) == (200, "ok")
+
+
+def test_readiness_has_a_result_for_each_store():
+    answer = Client(None, "").send("GET", "/readyz")
+    assert answer.json["stores"] == {"long_term": "ok", "sessions": "ok"}
 
 
 def test_the_root_says_what_this_is_without_a_token():

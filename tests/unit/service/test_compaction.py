@@ -39,7 +39,7 @@ def test_replaced_segments_go_to_the_trash(world: World) -> None:
     eight_segments(world)
     replaced = world.manifest.segment_ids
     world.compact()
-    assert {item.segment_id for item in world.manifest.trash} == replaced
+    assert {item.file_id for item in world.manifest.trash} == replaced
 
 
 def test_there_is_nothing_to_merge_below_a_full_tier(world: World) -> None:

@@ -104,6 +104,22 @@ def test_the_indexer_reports_what_it_could_not_read(world: World) -> None:
     assert (outcome.indexed, outcome.failed) == (1, (changes[0],))
 
 
+def test_the_indexer_tells_how_far_the_index_is_behind(world: World) -> None:
+    remember(world, "one")
+    world.clock.advance(90)
+    remember(world, "two")
+    outcome = world.another_process().indexer.run([TruthKey(PLACE, Kind.SEMANTIC, "two")])
+    assert (outcome.log_length, outcome.lag_ms) == (2, 90_000)
+
+
+def test_an_index_without_a_log_is_not_behind(world: World) -> None:
+    remember(world, "one")
+    world.fold()
+    world.clock.advance(90)
+    outcome = world.another_process().indexer.run([TruthKey(PLACE, Kind.SEMANTIC, "one")])
+    assert (outcome.log_length, outcome.lag_ms) == (0, 0)
+
+
 def test_the_indexer_goes_on_where_one_namespace_fails(world: World) -> None:
     remember(world, "one")
     world.memories.remember("users/bob", "bob's", id="bobs")

@@ -169,7 +169,7 @@ def test_an_index_of_an_unknown_analysis_is_rebuilt() -> None:
     world = indexed_world()
     found = world.store.inner.get(f"{INDEX}HEAD", size_max=2**20)
     assert found is not None
-    world.store.inner.put(f"{INDEX}HEAD", found.body.replace(b"english/1", b"klingon/7"))
+    world.store.inner.put(f"{INDEX}HEAD", found.body.replace(b"english/2", b"klingon/7"))
     assert world.seen().listed == TEXTS
 
 

@@ -17,6 +17,7 @@ from s3_agent_memory.storage.in_memory import InMemoryObjectStore
 from s3_agent_memory.storage.port import ObjectStore
 from s3_agent_memory.storage.retry import RetryPolicy
 from tests.fakes.clock import FakeClock
+from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.entropy import SeededEntropy
 from tests.fakes.faulty_store import FaultyObjectStore
 
@@ -82,6 +83,8 @@ class World:
         language: str = "english",
         folding: Folding = Folding.INLINE,
         limits: Limits | None = None,
+        embedder: FakeEmbedder | None = None,
+        embedding_seconds_max: float | None = None,
         retry_policy: RetryPolicy | None = None,
     ) -> Parts:
         self._seed += 1
@@ -89,6 +92,8 @@ class World:
             Settings(url="memory://", language=language),
             store=store,
             limits=limits,
+            embedder=embedder,
+            embedding_seconds_max=embedding_seconds_max,
             folding=folding,
             clock=self.clock,
             entropy=SeededEntropy(self._seed),
@@ -142,7 +147,7 @@ class World:
         return self.another_process().services.index.view(PLACE).snapshot
 
     def index_files(self, folder: str) -> list[str]:
-        """Return the names of the files in ``log`` or ``segments``."""
+        """Return the names of the files in ``log``, ``segments`` or ``vectors``."""
         prefix = f"memory/{NAMESPACE}/_index/{folder}/"
         return [key.removeprefix(prefix) for key in self.store.keys_below(prefix)]
 

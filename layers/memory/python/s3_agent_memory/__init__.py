@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from s3_agent_memory.domain.kinds import Kind
     from s3_agent_memory.domain.limits import Limits
     from s3_agent_memory.domain.memory import Attribution, Memory
-    from s3_agent_memory.domain.ranking import Ranking
+    from s3_agent_memory.domain.ranking import Ranking, Signals
     from s3_agent_memory.errors import (
         AccessDeniedError,
         AgentMemoryError,
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         BackendError,
         ConflictError,
         CorruptError,
+        EmbeddingError,
         ForgottenError,
         LimitExceededError,
         NotFoundError,
@@ -36,6 +37,7 @@ _MODULES = {
     "BackendError": "errors",
     "ConflictError": "errors",
     "CorruptError": "errors",
+    "EmbeddingError": "errors",
     "ForgottenError": "errors",
     "Hit": "service.results",
     "Kind": "domain.kinds",
@@ -48,6 +50,7 @@ _MODULES = {
     "Ranking": "domain.ranking",
     "RecallResult": "service.results",
     "Settings": "bootstrap",
+    "Signals": "domain.ranking",
     "ThrottledError": "errors",
     "UnknownOutcomeError": "errors",
     "ValidationError": "errors",
@@ -61,6 +64,7 @@ __all__ = [
     "BackendError",
     "ConflictError",
     "CorruptError",
+    "EmbeddingError",
     "ForgottenError",
     "Hit",
     "Kind",
@@ -73,6 +77,7 @@ __all__ = [
     "Ranking",
     "RecallResult",
     "Settings",
+    "Signals",
     "ThrottledError",
     "UnknownOutcomeError",
     "ValidationError",

@@ -4,18 +4,31 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from s3_agent_memory import names
+from s3_agent_memory.domain.access import AccessSettings
 from s3_agent_memory.domain.clock import Clock, Entropy, SystemClock, SystemEntropy
+from s3_agent_memory.domain.ids import IdSource
 from s3_agent_memory.domain.limits import Limits
 from s3_agent_memory.domain.ranking import Ranking
+from s3_agent_memory.domain.tiers import TierSettings
+from s3_agent_memory.embedding.checked import adapt
+from s3_agent_memory.embedding.port import BareEmbedder, Embedder
 from s3_agent_memory.errors import ValidationError
+from s3_agent_memory.generation.opening import open_generator
+from s3_agent_memory.generation.port import TextGenerator
+from s3_agent_memory.generation.settings import ModelSettings
 from s3_agent_memory.index.analyzer import Analyzer
 from s3_agent_memory.service.analysis import Analyzers
 from s3_agent_memory.service.collector import Collector
 from s3_agent_memory.service.compactor import Compactor
+from s3_agent_memory.service.conversation import ConversationService
+from s3_agent_memory.service.conversation_parts import ConversationParts
+from s3_agent_memory.service.embedding import EmbeddingService
+from s3_agent_memory.service.embedding_worker import EmbeddingWorker
 from s3_agent_memory.service.folder import Folder
 from s3_agent_memory.service.head import HeadStore
 from s3_agent_memory.service.housekeeper import FOLD_ENTRY_COUNT, Folding, Housekeeper
@@ -35,6 +48,11 @@ from s3_agent_memory.service.sweeper import Sweeper
 from s3_agent_memory.service.tokens import TokenService
 from s3_agent_memory.service.transfer import Exporter, Importer
 from s3_agent_memory.service.truth import Truth
+from s3_agent_memory.service.vector_compactor import VectorCompactor
+from s3_agent_memory.service.vector_files import VectorFiles
+from s3_agent_memory.service.vector_keeper import VectorKeeper
+from s3_agent_memory.service.vector_reader import VectorReader
+from s3_agent_memory.service.vectoriser import Vectoriser
 from s3_agent_memory.service.writer import MemoryWriter
 from s3_agent_memory.storage.filesystem import FilesystemObjectStore
 from s3_agent_memory.storage.in_memory import InMemoryObjectStore
@@ -45,6 +63,9 @@ from s3_agent_memory.storage.retry import Retrier, RetryPolicy
 _URL_FORMS = "a store URL is s3://bucket/prefix, file://directory, memory:// or memory://name"
 # Over a network requests wait for each other; on one machine they do not.
 _S3_WORKER_COUNT = 16
+# How long a request, and the sweep of one namespace, may embed; the rest is the embedder's.
+_REQUEST_EMBEDDING_SECONDS = 4.0
+_SWEEP_EMBEDDING_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +78,8 @@ class Settings:
         endpoint_url, region: of S3; None leaves them to boto3.
         sse, kms_key_id: server-side encryption of each object: AES256, aws:kms or aws:kms:dsse.
         language: whose words are stemmed in new indexes, as Snowball names it.
+        embeddings: what turns texts into vectors: ``none``, ``onnx``, ``fastembed`` or ``sentence-transformers``.
+        embedding_model: a model's name in those libraries, its directory for ``onnx``; None means the usual one.
     """
 
     url: str = names.DEFAULT_URL
@@ -66,6 +89,8 @@ class Settings:
     sse: str | None = None
     kms_key_id: str | None = None
     language: str = names.DEFAULT_LANGUAGE
+    embeddings: str = names.DEFAULT_EMBEDDINGS
+    embedding_model: str | None = None
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Self:
@@ -78,6 +103,8 @@ class Settings:
             sse=environ.get(names.ENV_SSE) or None,
             kms_key_id=environ.get(names.ENV_KMS_KEY_ID) or None,
             language=environ.get(names.ENV_LANGUAGE) or names.DEFAULT_LANGUAGE,
+            embeddings=environ.get(names.ENV_EMBEDDINGS) or names.DEFAULT_EMBEDDINGS,
+            embedding_model=environ.get(names.ENV_EMBEDDING_MODEL) or None,
         )
 
 
@@ -159,6 +186,74 @@ def _open_s3(settings: Settings, address: str) -> ObjectStore:
     )
 
 
+# --- embedders --------------------------------------------------------------------------------------------------------
+
+
+def build_embedder(settings: Settings) -> Embedder | None:
+    """Return the embedder that the settings name, None for ``none``; its model is loaded when it is first used.
+
+    Raises:
+        ValidationError: there is no such embedder, its extra is not installed, or the directory holds no model.
+    """
+    if settings.embeddings == names.DEFAULT_EMBEDDINGS:
+        return None
+    build = _EMBEDDER_BUILDERS.get(settings.embeddings)
+    if build is None:
+        known = ", ".join([names.DEFAULT_EMBEDDINGS, *_EMBEDDER_BUILDERS])
+        raise ValidationError(f"{settings.embeddings!r} is no embedder; there are: {known}")
+    return build(settings.embedding_model)
+
+
+def _build_onnx(directory: str | None) -> Embedder:
+    from s3_agent_memory.embedding.onnx import OnnxEmbedder
+
+    return adapt(OnnxEmbedder(_usual_model_directory() if directory is None else Path(directory)))
+
+
+def _usual_model_directory() -> Path:
+    """Return where the model of this project lies: in a package on the module path, else where ``make`` builds it."""
+    package = find_spec(names.MODEL_PACKAGE)
+    if package is None or package.origin is None:
+        return Path(names.DEFAULT_MODEL_DIRECTORY)
+    return Path(package.origin).parent
+
+
+def _build_fastembed(model: str | None) -> Embedder:
+    from s3_agent_memory.embedding import fastembed
+
+    return adapt(fastembed.FastembedEmbedder(model or fastembed.DEFAULT_MODEL))
+
+
+def _build_sentence_transformers(model: str | None) -> Embedder:
+    from s3_agent_memory.embedding import sentence_transformers
+
+    return adapt(sentence_transformers.SentenceTransformersEmbedder(model or sentence_transformers.DEFAULT_MODEL))
+
+
+_EMBEDDER_BUILDERS: Mapping[str, Callable[[str | None], Embedder]] = {
+    "onnx": _build_onnx,
+    "fastembed": _build_fastembed,
+    "sentence-transformers": _build_sentence_transformers,
+}
+
+
+# --- language models --------------------------------------------------------------------------------------------------
+
+# A model is slower and is throttled longer than a store.
+_MODEL_RETRIES = RetryPolicy(attempt_count_max=4, base_seconds=0.5, cap_seconds=8.0)
+
+
+def build_generator(settings: ModelSettings | None = None) -> TextGenerator | None:
+    """Return the language model of the environment, None for ``none``; nothing is sent yet.
+
+    Raises:
+        ValidationError: a setting is wrong, or the extra that the provider needs is not installed.
+    """
+    clock = SystemClock()
+    attempts = Retrier(clock, SystemEntropy(), _MODEL_RETRIES)
+    return open_generator(settings or ModelSettings.from_environment(os.environ), attempts=attempts, clock=clock)
+
+
 # --- services ---------------------------------------------------------------------------------------------------------
 
 
@@ -177,6 +272,7 @@ class MemoryStore(MemoryService):
         language: str = names.DEFAULT_LANGUAGE,
         limits: Limits | None = None,
         ranking: Ranking | None = None,
+        embedder: BareEmbedder | None = None,
         folding: Folding | str = Folding.LAZY,
     ) -> Self:
         """Open the store at ``url``.
@@ -185,6 +281,7 @@ class MemoryStore(MemoryService):
             url: ``s3://bucket/prefix``, ``file://directory``, ``memory://`` (fresh) or ``memory://name``.
             endpoint_url, region, sse, kms_key_id: of S3; None leaves them to boto3 and the bucket.
             language: whose words are stemmed in new indexes.
+            embedder: finds memories by meaning as well: any object with a ``name`` and ``embed(texts)``.
             folding: ``lazy``, writers fold the log now and then; ``inline``, an indexer does it.
 
         Raises:
@@ -200,7 +297,7 @@ class MemoryStore(MemoryService):
         settings = Settings(
             url=url, endpoint_url=endpoint_url, region=region, sse=sse, kms_key_id=kms_key_id, language=language
         )
-        parts = Parts(settings, limits=limits, ranking=ranking, folding=Folding(folding))
+        parts = Parts(settings, limits=limits, ranking=ranking, embedder=embedder, folding=Folding(folding))
         return cls(parts.runtime, parts.services)
 
 
@@ -210,7 +307,7 @@ class Parts:
     Attributes:
         runtime: the outside world they share.
         services: what a memory store is made of.
-        indexer, pruning, sweeping: what functions run.
+        indexer, embedder, pruning, sweeping: what functions run.
         tokens: access tokens of the store.
     """
 
@@ -221,6 +318,8 @@ class Parts:
         store: ObjectStore | None = None,
         limits: Limits | None = None,
         ranking: Ranking | None = None,
+        embedder: BareEmbedder | None = None,
+        embedding_seconds_max: float | None = None,
         folding: Folding = Folding.LAZY,
         folding_phase: int = 0,
         clock: Clock | None = None,
@@ -232,31 +331,61 @@ class Parts:
             store=store or open_object_store(settings),
             clock=clock,
             entropy=entropy,
+            ids=IdSource(clock, entropy),
             limits=limits or Limits(),
             retrier=Retrier(clock, entropy, retry_policy or RetryPolicy()),
         )
         analyzer = Analyzer(settings.language)
         cache, truth, heads = IndexCache(), Truth(runtime), HeadStore(runtime)
         analyzers, rows = Analyzers(analyzer), RowLoader(runtime, truth)
-        index = IndexReader(runtime, cache, rows, analyzers)
+        vectoriser = None if embedder is None else Vectoriser(adapt(embedder))
+        files = VectorFiles(runtime, cache)
+        index = IndexReader(
+            runtime,
+            cache,
+            rows=rows,
+            analyzers=analyzers,
+            vectors=None if vectoriser is None else VectorReader(files, vectoriser.model),
+        )
         segments = SegmentWriter(runtime, cache)
-        folder = Folder(runtime, heads, index, rows=rows, writer=segments, analyzers=analyzers)
+        folder = Folder(runtime, heads, index, rows=rows, writer=segments, vectors=files, analyzers=analyzers)
         compactor = Compactor(runtime, heads, index, segments)
         collector = Collector(runtime, heads, cache)
         reindexer = Reindexer(runtime, heads, index, rows=rows, writer=segments, analyzer=analyzer)
-        writer = MemoryWriter(runtime, truth, analyzer)
+        embedding = None
+        if vectoriser is not None:
+            embedding = EmbeddingService(runtime, heads, index, truth=truth, files=files, vectoriser=vectoriser)
+        vector_compactor = VectorCompactor(runtime, heads, index, files)
+        vectors = VectorKeeper(
+            runtime,
+            compactor=vector_compactor,
+            embedding=embedding,
+            seconds_max=embedding_seconds_max,
+        )
+        # An import, whose lines may be there already, embeds afterwards what it really brought.
+        writer, bulk_writer = (
+            MemoryWriter(runtime, truth, analyzer, vectoriser=vectoriser),
+            MemoryWriter(runtime, truth, analyzer),
+        )
         housekeeper = Housekeeper(
             runtime,
             folder=folder,
             compactor=compactor,
             collector=collector,
+            vectors=vectors,
             folding=folding,
             phase=folding_phase,
         )
         self.runtime = runtime
         self.services = Services(
             writer=writer,
-            reader=MemoryReader(runtime, truth, index, ranking or Ranking()),
+            reader=MemoryReader(
+                runtime,
+                truth,
+                index,
+                ranking=ranking or Ranking(),
+                embedder=None if embedder is None else adapt(embedder),
+            ),
             index=index,
             housekeeper=housekeeper,
             pruner=Pruner(runtime, index, writer),
@@ -267,13 +396,17 @@ class Parts:
                 compactor=compactor,
                 collector=collector,
                 reindexer=reindexer,
+                vectors=vectors,
             ),
             reindexer=reindexer,
-            statistician=Statistician(runtime, index),
+            statistician=Statistician(runtime, index, files),
             exporter=Exporter(runtime, truth),
-            importer=Importer(runtime, writer, housekeeper, worker_count=_worker_count(settings)),
+            importer=Importer(runtime, bulk_writer, housekeeper, worker_count=_worker_count(settings)),
+            vectors=vectors,
         )
         self.folder, self.compactor, self.collector = folder, compactor, collector
+        self.vector_compactor = vector_compactor
+        self.embedder = EmbeddingWorker(vectors)
         self.indexer = Indexer(folder=folder, compactor=compactor, collector=collector, reindexer=reindexer)
         self.memories = MemoryStore(runtime, self.services)
         self.pruning = Round(
@@ -281,31 +414,69 @@ class Parts:
         )
         self.sweeping = Round(runtime, name="sweeper", job=lambda namespace: self.memories.sweep(namespace).repaired)
         self.tokens = TokenService(runtime)
+        self.worker_count = _worker_count(settings)
 
 
 def _worker_count(settings: Settings) -> int:
     return _S3_WORKER_COUNT if settings.url.startswith("s3://") else 1
 
 
+def _parts(settings: Settings | None, **options: Any) -> Parts:
+    """Return the services of the environment's store, with its embedder."""
+    chosen = settings or Settings.from_environment()
+    return Parts(chosen, embedder=build_embedder(chosen), **options)
+
+
 def build_store(settings: Settings | None = None) -> MemoryStore:
     """Return the store of the environment for a library or a long-lived server: it folds its log by itself."""
-    return Parts(settings or Settings.from_environment()).memories
+    return _parts(settings).memories
 
 
 def build_cli_store(settings: Settings | None = None) -> MemoryStore:
     """Return the store for a process that lives for one command: one in 64 of them looks after the log."""
     phase = SystemEntropy().random_bytes(1)[0] % FOLD_ENTRY_COUNT
-    return Parts(settings or Settings.from_environment(), folding_phase=phase).memories
+    return _parts(settings, folding_phase=phase).memories
 
 
 def build_api_store(settings: Settings | None = None) -> MemoryStore:
-    """Return the store for a function that has an indexer beside it."""
-    return Parts(settings or Settings.from_environment(), folding=Folding.INLINE).memories
+    """Return the store for a function that has an indexer and an embedder beside it."""
+    return _parts(settings, folding=Folding.INLINE, embedding_seconds_max=_REQUEST_EMBEDDING_SECONDS).memories
+
+
+def build_api_services(settings: Settings | None = None) -> tuple[MemoryStore, ConversationService]:
+    """Return the store of ``build_api_store`` and its conversations, whose turns the digester function looks after."""
+    parts = _parts(settings, folding=Folding.INLINE, embedding_seconds_max=_REQUEST_EMBEDDING_SECONDS)
+    return parts.memories, build_conversations(parts).service
+
+
+def build_conversations(parts: Parts, *, models: ModelSettings | None = None) -> ConversationParts:
+    """Return the conversations over a store, with the tiers of the environment; ``models`` is for who digests."""
+    tiers, generator = TierSettings.from_environment(os.environ), build_generator(models) if models else None
+    return ConversationParts.assemble(
+        parts.runtime,
+        parts.memories,
+        parts.services,
+        settings=tiers,
+        generator=generator,
+        models=models,
+        worker_count=parts.worker_count,
+    )
+
+
+def build_digester(settings: Settings | None = None) -> ConversationParts:
+    """Return what digests the conversations of the environment's store."""
+    parts = _parts(settings, folding=Folding.INLINE)
+    return build_conversations(parts, models=ModelSettings.from_environment(os.environ))
 
 
 def build_indexer(settings: Settings | None = None) -> Indexer:
     """Return the indexer of the environment's store."""
     return Parts(settings or Settings.from_environment()).indexer
+
+
+def build_embedding_worker(settings: Settings | None = None) -> EmbeddingWorker:
+    """Return what embeds the environment's store; without an embedder it has nothing to do."""
+    return _parts(settings).embedder
 
 
 def build_pruner(settings: Settings | None = None) -> Round:
@@ -315,9 +486,14 @@ def build_pruner(settings: Settings | None = None) -> Round:
 
 def build_sweeper(settings: Settings | None = None) -> Round:
     """Return the round that sweeps every namespace of the environment's store."""
-    return Parts(settings or Settings.from_environment()).sweeping
+    return _parts(settings, embedding_seconds_max=_SWEEP_EMBEDDING_SECONDS).sweeping
 
 
 def build_token_service(settings: Settings | None = None) -> TokenService:
     """Return the token service of the environment's store."""
     return Parts(settings or Settings.from_environment()).tokens
+
+
+def build_access_settings(environ: Mapping[str, str] = os.environ) -> AccessSettings:
+    """Return how the environment says the outside reaches the functions and proves who it is."""
+    return AccessSettings.from_environment(environ)

@@ -12,6 +12,10 @@ AgentMemoryError
 ├── ThrottledError             wait, then send the same request again
 ├── BackendError               the storage failed; the same request may be sent again
 │   └── UnknownOutcomeError    a write may or may not have happened; read before writing again
+├── EmbeddingError             the embedder failed; search by words goes on without it
+├── GenerationError            the language model failed; nothing was stored, try again later or go on without it
+│   ├── UnusableAnswerError    it answered, but with what is no use; asking again may bring the same
+│   └── BudgetExceededError    this run may spend no more on the model; the next run goes on
 ├── PreconditionFailedError    a conditional write lost its race (handled inside the library)
 └── CorruptError               stored bytes are broken; the message names the key
 ```
@@ -98,6 +102,30 @@ class UnknownOutcomeError(BackendError):
     """A write got no answer: it may have happened, or may still happen. Read before writing again."""
 
     code: ClassVar[str] = "unknown_outcome"
+
+
+class EmbeddingError(AgentMemoryError):
+    """The embedder failed, or answered with something that is no vector; what needs none goes on working."""
+
+    code: ClassVar[str] = "embedding"
+
+
+class GenerationError(AgentMemoryError):
+    """The language model failed; nothing was stored. Try again later, or go on with what needs no model."""
+
+    code: ClassVar[str] = "generation"
+
+
+class UnusableAnswerError(GenerationError):
+    """The language model answered with what is no use; asking again may bring the same, so go on without it."""
+
+    code: ClassVar[str] = "unusable_answer"
+
+
+class BudgetExceededError(GenerationError):
+    """The run has spent what it may spend on a language model; what is left is for the next run."""
+
+    code: ClassVar[str] = "budget_exceeded"
 
 
 class PreconditionFailedError(AgentMemoryError):

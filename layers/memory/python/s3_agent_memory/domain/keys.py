@@ -114,6 +114,16 @@ def segment_key(namespace: Namespace, segment_id: str) -> str:
     return f"{segment_prefix(namespace)}{segment_id}{names.SEGMENT_SUFFIX}"
 
 
+def vector_prefix(namespace: Namespace) -> str:
+    """Return the key prefix of the vector shards."""
+    return f"{namespace_prefix(namespace)}{names.VECTOR_FOLDER}/"
+
+
+def vector_key(namespace: Namespace, shard_id: str) -> str:
+    """Return the key of a vector shard."""
+    return f"{vector_prefix(namespace)}{shard_id}{names.VECTOR_SUFFIX}"
+
+
 def marker_key(namespace: Namespace) -> str:
     """Return the key of the marker by which schedules find a namespace."""
     return names.NAMESPACE_MARKER_PREFIX + _MARKER_SEPARATOR.join(namespace)
@@ -153,5 +163,22 @@ def parse_truth_key(key: str) -> TruthKey | None:
     try:
         kind = None if folder == names.TOMBSTONE_FOLDER else Kind(folder)
         return TruthKey(parse_namespace(segments), kind, check_id(name.removesuffix(names.OBJECT_SUFFIX)))
+    except ValidationError:
+        return None
+
+
+def parse_segment_key(key: str) -> Namespace | None:
+    """Return whose index a segment belongs to, or None if the key is that of no segment.
+
+    Example:
+        >>> parse_segment_key("memory/users/alice/_index/segments/1.seg")
+        ('users', 'alice')
+    """
+    folder = f"/{names.SEGMENT_FOLDER}/"
+    path, _, name = key.removeprefix(names.MEMORY_PREFIX).rpartition(folder)
+    if not key.startswith(names.MEMORY_PREFIX) or not name.endswith(names.SEGMENT_SUFFIX) or "/" in name:
+        return None
+    try:
+        return parse_namespace(path)
     except ValidationError:
         return None

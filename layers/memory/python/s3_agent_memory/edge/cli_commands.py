@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from s3_agent_memory import bootstrap
 from s3_agent_memory.bootstrap import MemoryStore, Settings
+from s3_agent_memory.domain.clock import SystemClock
 from s3_agent_memory.domain.keys import parse_namespace
 from s3_agent_memory.domain.memory import IMPORTANCE_DEFAULT, Attribution
 from s3_agent_memory.edge.cli_errors import EXIT_OK, EXIT_VALIDATION, exit_code_of
@@ -21,6 +22,7 @@ from s3_agent_memory.edge.documents import memory_document, page_document, recal
 from s3_agent_memory.errors import CorruptError, ValidationError
 
 SECONDS_PER_DAY: Final = 86_400
+_STORE_OPTIONS: Final = ("url", "namespace", "embeddings", "embedding_model")
 
 
 def run(arguments: argparse.Namespace) -> Answer:
@@ -30,7 +32,7 @@ def run(arguments: argparse.Namespace) -> Answer:
         AgentMemoryError: what the library raised.
     """
     settings = Settings.from_environment()
-    given = {name: value for name in ("url", "namespace") if (value := getattr(arguments, name, None)) is not None}
+    given = {name: value for name in _STORE_OPTIONS if (value := getattr(arguments, name, None)) is not None}
     return _COMMANDS[arguments.command](arguments, replace(settings, **given))
 
 
@@ -175,6 +177,20 @@ def _import(arguments: argparse.Namespace, settings: Settings) -> Answer:
     return Answer(report_document(report), max(refused, EXIT_VALIDATION) if report.failed else EXIT_OK)
 
 
+def _serve(arguments: argparse.Namespace, settings: Settings) -> Answer:
+    # The MCP SDK takes long to load, and no other command needs it.
+    from s3_agent_memory.edge.mcp_stdio import serve_stdio  # noqa: PLC0415
+
+    serve_stdio(
+        bootstrap.build_store(settings),
+        parse_namespace(settings.namespace),
+        read_only=arguments.read_only,
+        clock=SystemClock(),
+        log=print_error,
+    )
+    return Answer(None)
+
+
 def _token_create(arguments: argparse.Namespace, settings: Settings) -> Answer:
     prefix = arguments.namespace_prefix
     if prefix is not None and hasattr(arguments, "namespace"):
@@ -216,6 +232,7 @@ _COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace, Settings], Answer]]]
     "namespaces": _namespaces,
     "export": _export,
     "import": _import,
+    "serve": _serve,
     "token create": _token_create,
     "token list": _token_list,
     "token revoke": _token_revoke,

@@ -50,6 +50,7 @@ _NEXT_STEPS: Final[Mapping[str, str]] = {
     errors.AccessDeniedError.code: "check the credentials or file permissions of the store",
     errors.ThrottledError.code: "wait a little, then run the same command again",
     errors.BackendError.code: "check --url and the endpoint of the store, then run the same command again",
+    errors.EmbeddingError.code: "run the same command again; with --embeddings none memories are found by their words",
     errors.UnknownOutcomeError.code: "the change may have happened; look with `get` or `list` before trying again",
     errors.CorruptError.code: "look at that object; `reindex` rebuilds the index from the readable ones",
     InputError.code: "the lines before are imported; lines with an id may be imported again without harm",

@@ -65,8 +65,9 @@ class _PrintVersion(argparse.Action):
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line.
 
-    A parsed command line names its command in ``command`` (``"recall"``, ``"token create"``). ``url`` and ``namespace``
-    are there only if they were given, before or after the command. A wrong command line raises ``UsageError``.
+    A parsed command line names its command in ``command`` (``"recall"``, ``"token create"``). ``url``, ``namespace``,
+    ``embeddings`` and ``embedding_model`` are there only if they were given, before or after the command. A wrong
+    command line raises ``UsageError``.
     """
     parser = _Parser(
         prog=PROGRAM,
@@ -82,6 +83,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_reading_commands(commands)
     _add_upkeep_commands(commands)
     _add_transfer_commands(commands)
+    _add_serve_command(commands)
     _add_token_commands(commands)
     return parser
 
@@ -99,6 +101,18 @@ def _add_store_options(parser: argparse.ArgumentParser) -> None:
         default=argparse.SUPPRESS,
         metavar="NAMESPACE",
         help=f"whose memories, such as users/alice (default: ${names.ENV_NAMESPACE} or {names.DEFAULT_NAMESPACE})",
+    )
+    parser.add_argument(
+        "--embeddings",
+        default=argparse.SUPPRESS,
+        choices=names.EMBEDDINGS,
+        help=f"what finds memories by meaning (default: ${names.ENV_EMBEDDINGS} or {names.DEFAULT_EMBEDDINGS})",
+    )
+    parser.add_argument(
+        "--embedding-model",
+        default=argparse.SUPPRESS,
+        metavar="M",
+        help=f"its model: a directory for onnx, else a name (default: ${names.ENV_EMBEDDING_MODEL} or the usual one)",
     )
 
 
@@ -217,6 +231,17 @@ def _add_transfer_commands(commands: Commands) -> None:
     importing.add_argument("file", metavar="FILE", help="the file to read; - is standard input")
     importing.add_argument("--overwrite", action="store_true", help="replace memories whose id exists (default: skip)")
     importing.add_argument("--resurrect", action="store_true", help="allow ids that were forgotten (default: refuse)")
+
+
+def _add_serve_command(commands: Commands) -> None:
+    serve = _add_command(
+        commands,
+        "serve",
+        "serve one namespace to an MCP client on standard input and output",
+        "-n users/alice",
+        "--read-only -n users/alice",
+    )
+    serve.add_argument("--read-only", action="store_true", help="offer only what changes nothing")
 
 
 def _add_token_commands(commands: Commands) -> None:

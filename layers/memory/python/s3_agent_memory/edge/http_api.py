@@ -20,7 +20,8 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from s3_agent_memory.bootstrap import MemoryStore
 from s3_agent_memory.domain.clock import Clock, SystemClock
 from s3_agent_memory.edge.http_auth import read_grant
-from s3_agent_memory.edge.http_endpoints import Endpoints
+from s3_agent_memory.edge.http_conversation import ConversationEndpoints
+from s3_agent_memory.edge.http_endpoints import PROBE, Endpoints
 from s3_agent_memory.edge.http_openapi import route_arguments
 from s3_agent_memory.edge.http_operations import Operations
 from s3_agent_memory.edge.http_problems import invalid_request, problem_of, problem_response
@@ -33,6 +34,7 @@ from s3_agent_memory.edge.http_request import (
     require_route,
 )
 from s3_agent_memory.edge.http_routes import ROUTES, Route, find_route
+from s3_agent_memory.service.conversation import ConversationService
 
 FRAME_COUNT_MAX: Final = 12
 _CORS: Final = {
@@ -52,17 +54,33 @@ class HttpApi:
 
     The resolver keeps the current event in a class attribute, so a process answers one request at a time, as Lambda
     does.
+
+    Args:
+        conversations: None answers 503 to every request about a conversation.
     """
 
-    def __init__(self, store: MemoryStore, *, logger: Logger, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        store: MemoryStore,
+        *,
+        logger: Logger,
+        conversations: ConversationService | None = None,
+        clock: Clock | None = None,
+    ) -> None:
         self._logger = logger
         self._clock = clock or SystemClock()
         self._app = APIGatewayHttpResolver(enable_validation=True, json_body_deserializer=parse_object)
         self._app.exception_handler(Exception)(self._answer_error)
-        endpoints = Endpoints(self._app, store, Operations(store, report_failure=self._log_failure))
+        memories = Endpoints(
+            self._app,
+            store,
+            Operations(store, report_failure=self._log_failure),
+            probe_sessions=None if conversations is None else lambda: conversations.probe(PROBE),
+        )
+        talks = ConversationEndpoints(self._app, conversations)
         self._query_names: dict[str, frozenset[str]] = {}
         for route in ROUTES:
-            endpoint = getattr(endpoints, route.endpoint)
+            endpoint = getattr(memories if hasattr(memories, route.endpoint) else talks, route.endpoint)
             self._app.route(
                 route.rule, route.method, **route_arguments(route, description=inspect.getdoc(endpoint) or "")
             )(endpoint)

@@ -9,24 +9,48 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from s3_agent_memory.domain.grants import Grant, Permission, parse_permissions
+from s3_agent_memory.domain.access import AccessSettings
+from s3_agent_memory.domain.clock import Clock, SystemClock
+from s3_agent_memory.domain.grants import TOKEN_PREFIX, Grant, Permission, parse_permissions
 from s3_agent_memory.domain.keys import Namespace, format_namespace, parse_namespace
 from s3_agent_memory.domain.timestamps import format_timestamp, parse_timestamp
 from s3_agent_memory.edge.http_problems import HttpError, InvalidTokenError
-from s3_agent_memory.errors import AgentMemoryError, AuthenticationError, ValidationError
+from s3_agent_memory.errors import AccessDeniedError, AgentMemoryError, AuthenticationError, ValidationError
 from s3_agent_memory.wire.problems import make_problem
 
 _SCHEME: Final = "bearer "
 _NO_TOKEN: Final = "no_token"
+_NO_SCOPE: Final = "none of the token's scopes allows anything here"
 _MISSING: Final = "send a token as 'Authorization: Bearer <token>'"
 _INVALID: Final = "the token is unknown, revoked or expired"
 
 
 class TokenVerifier(Protocol):
-    """What the authorizer needs of the token service."""
+    """What the authorizer needs: the token service of a store, an identity provider's tokens, or both."""
 
     def verify(self, token: str) -> Grant:
         """Return the grant behind a token, or raise ``AuthenticationError``."""
+
+
+class _EitherVerifier:
+    """Knows the store's own tokens by how they begin; all others are the identity provider's."""
+
+    def __init__(self, own: TokenVerifier, foreign: TokenVerifier) -> None:
+        self._own = own
+        self._foreign = foreign
+
+    def verify(self, token: str) -> Grant:
+        return (self._own if token.startswith(TOKEN_PREFIX) else self._foreign).verify(token)
+
+
+def build_verifier(own: TokenVerifier, access: AccessSettings, *, clock: Clock | None = None) -> TokenVerifier:
+    """Return what verifies the tokens of a deployment: its own, and those of its identity provider if it has one."""
+    if access.oidc is None:
+        return own
+    # Cryptography takes long to load, and only a deployment with an identity provider needs it.
+    from s3_agent_memory.edge.oidc import OidcVerifier  # noqa: PLC0415
+
+    return _EitherVerifier(own, OidcVerifier(access.oidc, clock=clock or SystemClock()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +94,8 @@ def read_grant(event: Mapping[str, Any], *, now_us: int) -> Grant:
 
     Raises:
         AuthenticationError: there is no valid grant.
-        HttpError: the token could not be verified (the storage failed).
+        AccessDeniedError: the token is valid, but its scopes allow nothing.
+        HttpError: the token could not be verified (the storage or the identity provider failed).
     """
     context = ((event.get("requestContext") or {}).get("authorizer") or {}).get("lambda") or {}
     _refuse_error(context.get("error"))
@@ -90,6 +115,8 @@ def _refuse_error(code: object) -> None:
         raise AuthenticationError(_MISSING)
     if code == AuthenticationError.code:
         raise InvalidTokenError(_INVALID)
+    if code == AccessDeniedError.code:
+        raise AccessDeniedError(_NO_SCOPE)
     raise HttpError(make_problem(str(code), "the token could not be verified"), headers={"Retry-After": "1"})
 
 

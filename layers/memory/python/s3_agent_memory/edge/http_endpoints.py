@@ -1,7 +1,7 @@
 """The endpoints of the HTTP API: typed parameters in, one call of a service, one answer out."""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Annotated, Any, Final, cast
@@ -14,26 +14,20 @@ from s3_agent_memory.bootstrap import MemoryStore
 from s3_agent_memory.domain.grants import Permission
 from s3_agent_memory.domain.keys import format_namespace, parse_namespace
 from s3_agent_memory.edge import http_openapi
-from s3_agent_memory.edge.documents import (
-    ANSWER_BYTES_MAX,
-    answer_size_bytes,
-    encode_answer,
-    import_document,
-    page_document,
-    stats_document,
-)
+from s3_agent_memory.edge.documents import import_document, page_document, stats_document
+from s3_agent_memory.edge.http_answers import json_response
 from s3_agent_memory.edge.http_auth import Access
 from s3_agent_memory.edge.http_operations import Operations, Outcome
-from s3_agent_memory.edge.http_problems import HttpError
+from s3_agent_memory.edge.http_problems import RETRY_AFTER_SECONDS, HttpError
 from s3_agent_memory.edge.http_routes import JSON
 from s3_agent_memory.edge.http_transfer import export_page, export_whole, lines_of, take_in_time
-from s3_agent_memory.errors import NotFoundError, ValidationError
-from s3_agent_memory.wire import problems
+from s3_agent_memory.errors import AgentMemoryError, BackendError, NotFoundError, ValidationError
 from s3_agent_memory.wire.problems import make_problem
 from s3_agent_memory.wire.requests import BatchRequest, KindName, RememberRequest, SearchRequest, UpdateRequest
 
 # Not a namespace with memories: reading there costs the same few requests in every store.
-_PROBE: Final = ("readiness",)
+PROBE: Final = parse_namespace("readiness")
+_OK: Final = "ok"
 
 NamespaceParam = Annotated[str | None, Query(description="Namespace inside the grant of a prefix token.")]
 MemoryIdParam = Annotated[str, Path(description="Id of a memory.")]
@@ -53,10 +47,20 @@ IfNoneMatchParam = Annotated[str | None, Header(alias="If-None-Match", descripti
 class Endpoints:
     """One method an endpoint; the names are those of the route table."""
 
-    def __init__(self, app: APIGatewayHttpResolver, store: MemoryStore, operations: Operations) -> None:
+    def __init__(
+        self,
+        app: APIGatewayHttpResolver,
+        store: MemoryStore,
+        operations: Operations,
+        *,
+        probe_sessions: Callable[[], None] | None = None,
+    ) -> None:
         self._app = app
         self._store = store
         self._operations = operations
+        self._probes: dict[str, Callable[[], None]] = {"long_term": self._probe_memories}
+        if probe_sessions is not None:
+            self._probes["sessions"] = probe_sessions
 
     # One memory --------------------------------------------------------------------------------------------------
 
@@ -181,10 +185,17 @@ class Endpoints:
         return _respond(Outcome({"status": "ok"}))
 
     def report_readiness(self) -> Response[Any]:
-        """Answer once the storage answered a read."""
+        """Answer once the storage answered a read of memories and one of sessions; 503 says which of them failed."""
+        results = {name: _result_of(probe) for name, probe in self._probes.items()}
+        if set(results.values()) == {_OK}:
+            return _respond(Outcome({"status": _OK, "stores": results}))
+        detail = "not ready: " + ", ".join(f"{name} {result}" for name, result in results.items() if result != _OK)
+        problem = make_problem(BackendError.code, detail).model_copy(update={"stores": results})
+        raise HttpError(problem, headers={"Retry-After": str(RETRY_AFTER_SECONDS)})
+
+    def _probe_memories(self) -> None:
         with suppress(NotFoundError):
-            self._store.get(_PROBE, "readiness", kind="semantic")
-        return _respond(Outcome({"status": "ok"}))
+            self._store.get(PROBE, "readiness", kind="semantic")
 
     def read_openapi(self) -> Response[Any]:
         """Read the OpenAPI 3.1 document of this API."""
@@ -202,15 +213,19 @@ class Endpoints:
         return parse_qs(self._app.current_event.raw_query_string, keep_blank_values=True).get(name, given)
 
 
+def _result_of(probe: Callable[[], None]) -> str:
+    try:
+        probe()
+    except AgentMemoryError as error:
+        return error.code
+    return _OK
+
+
 def _respond(outcome: Outcome) -> Response[Any]:
     headers = dict(outcome.headers)
     if outcome.version is not None:
         headers["ETag"] = _etag(outcome.version)
-    # A line that ends keeps two answers on one terminal apart.
-    text = encode_answer(outcome.document) + "\n"
-    if answer_size_bytes(text) > ANSWER_BYTES_MAX:
-        raise HttpError(make_problem(problems.ANSWER_TOO_LARGE, "the answer is too large; ask for a smaller limit"))
-    return Response(status_code=outcome.status, content_type=JSON, body=text, headers=headers)
+    return json_response(outcome.document, status=outcome.status, headers=headers)
 
 
 def _etag(version: int | None) -> str:

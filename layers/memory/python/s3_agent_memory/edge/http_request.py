@@ -57,7 +57,7 @@ def read_body(event: Mapping[str, Any], route: Route) -> bytes:
     if media_type not in route.body.value:
         detail = "the content type must be " + " or ".join(filter(None, route.body.value))
         raise HttpError(make_problem(problems.UNSUPPORTED_MEDIA_TYPE, detail))
-    body = _decode_body(event)
+    body = decode_body(event)
     if len(body) > BODY_BYTES_MAX:
         detail = f"the body is {len(body)} bytes; at most {BODY_BYTES_MAX} are allowed"
         raise HttpError(make_problem(problems.BODY_TOO_LARGE, detail))
@@ -101,7 +101,12 @@ def parse_object(text: str) -> dict[str, Any]:
     return document
 
 
-def _decode_body(event: Mapping[str, Any]) -> bytes:
+def decode_body(event: Mapping[str, Any]) -> bytes:
+    """Return the body as it was sent.
+
+    Raises:
+        ValidationError: it is said to be Base64 and is not.
+    """
     text = str(event.get("body") or "")
     if not event.get("isBase64Encoded"):
         return text.encode("utf-8", "surrogatepass")

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from s3_agent_memory.wire import answers, problems
+from s3_agent_memory.wire import answers, conversation, problems
 from s3_agent_memory.wire.problems import Problem
 
 SECURITY_SCHEME: Final = "bearer"
@@ -49,6 +49,7 @@ class Route:
         failures: statuses besides success and besides those that every route may answer.
         body: what the request carries.
         is_public: True if no token is needed.
+        also: another status of success, with the same body.
         extensions: more for the document.
     """
 
@@ -61,6 +62,7 @@ class Route:
     failures: tuple[HTTPStatus, ...] = ()
     body: Body = Body.NONE
     is_public: bool = False
+    also: HTTPStatus | None = None
     extensions: dict[str, Any] = field(default_factory=dict)
 
     def matches(self, path: str) -> bool:
@@ -73,7 +75,8 @@ class Route:
         if self.body is not Body.NONE:
             failures = (*failures, *_WITH_BODY)
         described = {status.value: _failure(status) for status in sorted(set(failures))}
-        return {self.status.value: self._success(), **described}
+        successes = {status.value: self._success() for status in (self.status, self.also) if status is not None}
+        return {**successes, **described}
 
     def _success(self) -> dict[str, Any]:
         if self.model is None:
@@ -169,6 +172,41 @@ ROUTES: Final = (
         failures=_WRITE_ONE,
     ),
     Route(
+        method="POST",
+        rule="/v1/recall",
+        endpoint="recall_conversation",
+        summary="Recall what is relevant: facts, the session's digest and its latest turns.",
+        model=conversation.RecallAnswer,
+        body=Body.JSON,
+    ),
+    Route(
+        method="POST",
+        rule="/v1/list",
+        endpoint="list_conversation",
+        summary="List every fact of a scope, with the session's digest and its latest turns.",
+        model=conversation.RecallAnswer,
+        body=Body.JSON,
+    ),
+    Route(
+        method="POST",
+        rule="/v1/write",
+        endpoint="write_conversation",
+        summary="Append turns to a session; 202 if some left its window and are being digested.",
+        model=conversation.WriteAnswer,
+        failures=_WRITE,
+        body=Body.JSON,
+        also=HTTPStatus.ACCEPTED,
+    ),
+    Route(
+        method="POST",
+        rule="/v1/forget",
+        endpoint="forget_conversation",
+        summary="Erase everything of a scope, from all tiers.",
+        model=conversation.ForgetAnswer,
+        failures=_WRITE,
+        body=Body.JSON,
+    ),
+    Route(
         method="GET",
         rule="/v1/export",
         endpoint="export_memories",
@@ -221,7 +259,7 @@ ROUTES: Final = (
         rule="/readyz",
         endpoint="report_readiness",
         summary="Say that the storage answers.",
-        model=answers.StatusAnswer,
+        model=answers.ReadinessAnswer,
         is_public=True,
     ),
     Route(

@@ -27,7 +27,8 @@ EXPORT_LIST_LIMIT: Final = 20
 # API Gateway allows 10 KB of headers, and a key may have nearly 1 KB.
 CORRUPT_KEY_COUNT_MAX: Final = 8
 # An import stops reading when less time than this is left, so that its report still reaches the client.
-IMPORT_RESERVE_MS: Final = 5_000
+# What folding and embedding behind an import, and its answer, may take.
+IMPORT_RESERVE_MS: Final = 12_000
 
 
 class Deadline(Protocol):

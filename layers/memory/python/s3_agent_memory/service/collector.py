@@ -1,11 +1,12 @@
-"""Garbage collection of index files: replaced segments after their grace, and uploads nobody committed."""
+"""Garbage collection of index files: replaced ones after their grace, and uploads nobody committed."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from s3_agent_memory import names
-from s3_agent_memory.domain.keys import Namespace, segment_key, segment_prefix
-from s3_agent_memory.index.manifest import Manifest, drop_trash, stamp_folds
+from s3_agent_memory.domain.keys import Namespace, segment_key, segment_prefix, vector_key, vector_prefix
+from s3_agent_memory.index.manifest import Manifest, TrashRef, drop_trash, stamp_folds
 from s3_agent_memory.service.grace import (
     ORPHAN_AGE_MS,
     TRASH_CROWDED_COUNT,
@@ -28,53 +29,57 @@ class Collector:
         self._cache = cache
 
     def empty_trash(self, namespace: Namespace) -> int:
-        """Delete replaced segments whose grace is over; return how many."""
+        """Delete replaced segments and vector shards whose grace is over; return how many."""
         manifest = self._heads.load(namespace).manifest
-        due = self._due(manifest)
-        if not due:
+        # The segment of a fold names the log entries that are still to be deleted.
+        segments = self._due(manifest.trash) - {fold.segment_id for fold in manifest.folds}
+        vectors = self._due(manifest.vector_trash)
+        if not segments and not vectors:
             return 0
-        self._runtime.store.delete_many([segment_key(namespace, segment_id) for segment_id in sorted(due)])
-        self._cache.drop_segments(namespace, due)
+        self._delete(namespace, segments=segments, vectors=vectors)
+        self._cache.segments.drop(namespace, segments)
+        self._cache.vectors.drop(namespace, vectors)
+        due = segments | vectors
         self._heads.commit(namespace, lambda fresh: stamp_folds(drop_trash(fresh, due), self._runtime.now_ms()))
         return len(due)
 
-    def _due(self, manifest: Manifest) -> frozenset[str]:
-        is_crowded = len(manifest.trash) > TRASH_CROWDED_COUNT
-        grace_ms = TRASH_CROWDED_GRACE_MS if is_crowded else TRASH_GRACE_MS
-        horizon_ms = self._runtime.now_ms() - grace_ms
-        # The segment of a fold names the log entries that are still to be deleted.
-        pending = {fold.segment_id for fold in manifest.folds}
-        return frozenset(
-            item.segment_id
-            for item in manifest.trash
-            if item.trashed_ms < horizon_ms and item.segment_id not in pending
-        )
+    def _due(self, trash: Sequence[TrashRef]) -> frozenset[str]:
+        is_crowded = len(trash) > TRASH_CROWDED_COUNT
+        horizon_ms = self._runtime.now_ms() - (TRASH_CROWDED_GRACE_MS if is_crowded else TRASH_GRACE_MS)
+        return frozenset(item.file_id for item in trash if item.trashed_ms < horizon_ms)
 
     def remove_orphans(self, namespace: Namespace) -> int:
-        """Delete segments that no manifest answers for and that are too old to be uploads under way.
+        """Delete index files that no manifest answers for and that are too old to be uploads under way.
 
         The manifest is swapped first, unchanged but for its version: a writer that stalled between reading it and
         committing an old upload then loses its swap, reads the clock again, and gives up.
         """
         horizon_ms = self._runtime.now_ms() - ORPHAN_AGE_MS
-        old = self._files_older_than(namespace, horizon_ms)
-        if not old - self._heads.load(namespace).manifest.known_ids:
+        segments = self._files_older_than(segment_prefix(namespace), names.SEGMENT_SUFFIX, horizon_ms)
+        vectors = self._files_older_than(vector_prefix(namespace), names.VECTOR_SUFFIX, horizon_ms)
+        manifest = self._heads.load(namespace).manifest
+        if segments <= manifest.known_ids and vectors <= manifest.known_vector_ids:
             return 0
         fenced = self._heads.commit(namespace, _bumped)
-        orphans = old - (fenced.known_ids if fenced else old)
-        self._runtime.store.delete_many([segment_key(namespace, segment_id) for segment_id in sorted(orphans)])
-        return len(orphans)
+        if fenced is None:
+            return 0
+        segments, vectors = segments - fenced.known_ids, vectors - fenced.known_vector_ids
+        self._delete(namespace, segments=segments, vectors=vectors)
+        return len(segments) + len(vectors)
 
-    def _files_older_than(self, namespace: Namespace, horizon_ms: int) -> frozenset[str]:
-        prefix = segment_prefix(namespace)
+    def _delete(self, namespace: Namespace, *, segments: frozenset[str], vectors: frozenset[str]) -> None:
+        keys = [segment_key(namespace, item) for item in segments] + [vector_key(namespace, item) for item in vectors]
+        self._runtime.store.delete_many(sorted(keys))
+
+    def _files_older_than(self, prefix: str, suffix: str, horizon_ms: int) -> frozenset[str]:
         found: set[str] = set()
         start_after = ""
         for _ in range(_PAGE_COUNT_MAX):
             page = self._runtime.store.list_page(prefix, start_after=start_after)
             found.update(
-                item.key.removeprefix(prefix).removesuffix(names.SEGMENT_SUFFIX)
+                item.key.removeprefix(prefix).removesuffix(suffix)
                 for item in page.objects
-                if item.modified_ms < horizon_ms and item.key.endswith(names.SEGMENT_SUFFIX)
+                if item.modified_ms < horizon_ms and item.key.endswith(suffix)
             )
             if page.is_last or not page.objects:
                 break

@@ -2,16 +2,29 @@
 
 A fold reads the present objects of every id it is told about, whatever the message said, so repeated, stale and
 reordered messages become no-ops. Folds of several processes commute: rows merge by (id, highest rank).
+
+Vectors that log entries carry are kept in a shard that is committed together with the segment, so that nothing is
+embedded twice; only those of the text that the object has now.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from s3_agent_memory.domain.ids import written_ms
 from s3_agent_memory.domain.keys import Namespace
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.errors import BackendError, ThrottledError
-from s3_agent_memory.index.manifest import Manifest, SegmentRef, add_fold, drop_folds, stamp_folds
+from s3_agent_memory.index.log import EntryVectors, LogEntry
+from s3_agent_memory.index.manifest import (
+    Manifest,
+    SegmentRef,
+    VectorRef,
+    add_fold,
+    add_vectors,
+    drop_folds,
+    stamp_folds,
+)
 from s3_agent_memory.index.row import Row
 from s3_agent_memory.index.snapshot import Snapshot
 from s3_agent_memory.service.analysis import Analyzers
@@ -22,6 +35,7 @@ from s3_agent_memory.service.results import FoldReport
 from s3_agent_memory.service.row_loader import RowLoader
 from s3_agent_memory.service.runtime import Runtime
 from s3_agent_memory.service.segment_writer import SegmentWriter
+from s3_agent_memory.service.vector_files import VectorFiles
 
 # Bounds one segment and one run; what is left over is the next fold's.
 ENTRY_COUNT_MAX: Final = 10_000
@@ -35,6 +49,7 @@ class _Fold:
     """
 
     segment: SegmentRef
+    vectors: VectorRef | None
     started_ms: int
     signature: str
     has_log_entries: bool
@@ -60,6 +75,7 @@ class Folder:
         *,
         rows: RowLoader,
         writer: SegmentWriter,
+        vectors: VectorFiles,
         analyzers: Analyzers,
     ) -> None:
         self._runtime = runtime
@@ -67,6 +83,7 @@ class Folder:
         self._reader = reader
         self._rows = rows
         self._writer = writer
+        self._vectors = vectors
         self._analyzers = analyzers
 
     def fold(
@@ -110,6 +127,7 @@ class Folder:
             segment = self._writer.upload(namespace, rows, analyzer_signature=analyzer.signature, folded_keys=took)
             done = _Fold(
                 segment,
+                vectors=self._upload_vectors(namespace, manifest, rows, read.found.values()),
                 started_ms=started_ms,
                 signature=analyzer.signature,
                 has_log_entries=bool(took),
@@ -119,12 +137,24 @@ class Folder:
                 took = []
         return FoldReport(
             rows=len(rows),
+            log_length=len(fresh),
+            lag_ms=max(0, started_ms - written_ms(min(fresh))) if fresh else 0,
             entries_folded=len(took),
             entries_deleted=expired.entry_count,
             corrupt_keys=loaded.corrupt_keys,
             unreadable_ids=loaded.corrupt_ids,
             absent_ids=loaded.absent_ids,
         )
+
+    def _upload_vectors(
+        self, namespace: Namespace, manifest: Manifest, rows: Iterable[Row], entries: Iterable[LogEntry]
+    ) -> VectorRef | None:
+        """Write the vectors that log entries carry for the texts of ``rows``, those of the namespace's model."""
+        found = _vectors_for(rows, entries)
+        model = manifest.model or (found[-1].model if found else "")
+        usable = [item.keyed for item in found if item.model == model]
+        fitting = [item for item in usable if item.codes.shape[1] == usable[-1].codes.shape[1]]
+        return self._vectors.upload(namespace, fitting, model=model) if fitting else None
 
     def _fresh_keys(self, namespace: Namespace, manifest: Manifest) -> list[str]:
         folded = self._reader.folded_keys(namespace, manifest)
@@ -156,8 +186,10 @@ class Folder:
             if self._runtime.now_ms() - fold.started_ms > UPLOAD_AGE_MAX_MS:
                 return None
             # Only folds this manifest already shows are stamped; our own is added afterwards, without a stamp.
-            cleaned = stamp_folds(drop_folds(manifest, fold.expired), self._runtime.now_ms())
-            return add_fold(cleaned, fold.segment, analyzer=fold.signature, has_log_entries=fold.has_log_entries)
+            now_ms = self._runtime.now_ms()
+            cleaned = stamp_folds(drop_folds(manifest, fold.expired), now_ms)
+            added = add_fold(cleaned, fold.segment, analyzer=fold.signature, has_log_entries=fold.has_log_entries)
+            return added if added is None or fold.vectors is None else add_vectors(added, fold.vectors, now_ms)
 
         return self._heads.commit(namespace, delta) is not None
 
@@ -172,6 +204,19 @@ def _has_row(snapshot: Snapshot, row: Row) -> bool:
     etags, is_deleted, is_present = snapshot.winner_etags([row.id])
     is_same_state = bool(is_present[0]) and bool(is_deleted[0]) == row.is_deleted
     return is_same_state and int(etags[0]) == row.etag_hash
+
+
+def _vectors_for(rows: Iterable[Row], entries: Iterable[LogEntry]) -> list[EntryVectors]:
+    """Return the vectors of entries whose text is still that of the row.
+
+    The rows come from the objects. An entry may be out of date by now, or the trace of a write that was refused.
+    """
+    text_keys = {row.id: row.text_key for row in rows}
+    return [
+        entry.vectors
+        for entry in entries
+        if entry.vectors is not None and text_keys.get(entry.row.id) == entry.vectors.keyed.text_key
+    ]
 
 
 def _ids_of(read: ReadEntries) -> dict[str, Kind | None]:

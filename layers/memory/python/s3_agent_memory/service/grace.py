@@ -24,5 +24,7 @@ UPLOAD_AGE_MAX_MS: Final = ORPHAN_AGE_MS // 2
 SWAP_DOUBT_MAX_MS: Final = TRASH_CROWDED_GRACE_MS // 2
 # Deletion rows stay this long, else an indexer that stalled could bring a forgotten row back.
 DELETION_AGE_MS: Final = 7 * 24 * _HOUR
+# Vectors of another model stay for processes that still use it, until the namespace has had its own for this long.
+MODEL_GRACE_MS: Final = 24 * _HOUR
 # An object without a log entry is a write under way, until it is this old.
 WRITE_AGE_MAX_MS: Final = 60 * _SECOND

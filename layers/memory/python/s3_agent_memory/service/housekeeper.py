@@ -1,21 +1,25 @@
 """Lazy folding for a store without functions: now and then a writer does the indexer's work.
 
 Reading never writes. A reader only notes how long the log has grown; the next writer of this process acts on it. A
-process that never reads counts its own writes.
+process that never reads counts its own writes. Where there is an embedder, what came without a vector is embedded too.
 """
 
 import logging
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from typing import Final
 
+from s3_agent_memory.domain.ids import written_ms
 from s3_agent_memory.domain.keys import Namespace, format_namespace
 from s3_agent_memory.errors import AgentMemoryError
 from s3_agent_memory.service.collector import Collector
 from s3_agent_memory.service.compactor import Compactor
 from s3_agent_memory.service.folder import Folder
+from s3_agent_memory.service.results import Progress
 from s3_agent_memory.service.runtime import Runtime
+from s3_agent_memory.service.vector_keeper import VectorKeeper
 
 FOLD_ENTRY_COUNT: Final = 64
 FOLD_AGE_MS: Final = 5 * 60 * 1_000
@@ -47,6 +51,7 @@ class Housekeeper:
         folder: Folder,
         compactor: Compactor,
         collector: Collector,
+        vectors: VectorKeeper,
         folding: Folding,
         phase: int = 0,
     ) -> None:
@@ -54,6 +59,7 @@ class Housekeeper:
         self._folder = folder
         self._compactor = compactor
         self._collector = collector
+        self._vectors = vectors
         self._folding = folding
         self._phase = phase
         self._lock = threading.Lock()
@@ -72,7 +78,7 @@ class Housekeeper:
         if len(tail_keys) >= FOLD_ENTRY_COUNT:
             return True
         oldest = min(tail_keys, default=None)
-        return oldest is not None and _entry_ms(oldest) < self._runtime.now_ms() - FOLD_AGE_MS
+        return oldest is not None and written_ms(oldest) < self._runtime.now_ms() - FOLD_AGE_MS
 
     def note_write(self, namespace: Namespace) -> None:
         """Count an acknowledged write, and fold if the log has grown long."""
@@ -92,18 +98,44 @@ class Housekeeper:
     def note_import(self, namespace: Namespace, write_count: int) -> None:
         """Fold behind an import that has written so many memories since it last called this."""
         if write_count and self._folding is Folding.LAZY:
-            self.tidy(namespace)
+            self._fold(namespace)
+
+    def finish_import(self, namespace: Namespace, write_count: int, *, progress: Progress) -> None:
+        """Fold what an import has written since ``note_import``, and embed all that it brought if there is an embedder.
+
+        Beside an indexer and an embedder function as much is embedded as there is time for, so that what a client
+        imports is found by its meaning at once; merging is left to them.
+
+        Args:
+            progress: called with the memories embedded, and those that there are to embed.
+        """
+        self.note_import(namespace, write_count)
+        if not self._vectors.has_embedder:
+            return
+        with self._logged_failure("embedding", namespace):
+            if self._folding is Folding.LAZY:
+                self._vectors.embed(namespace, progress=progress)
+                self._vectors.merge(namespace)
+            elif write_count:
+                self._folder.fold(namespace)
+                self._vectors.embed(namespace, progress=progress)
 
     def tidy(self, namespace: Namespace) -> None:
-        """Fold, merge and empty the trash; a failure is logged and left to the next writer or the sweep."""
-        try:
+        """Fold, merge, embed and empty the trash; a failure is logged and left to the next writer or the sweep."""
+        self._fold(namespace)
+        if self._folding is Folding.LAZY:
+            with self._logged_failure("embedding", namespace):
+                self._vectors.tidy(namespace)
+
+    def _fold(self, namespace: Namespace) -> None:
+        with self._logged_failure("folding", namespace):
             self._folder.fold(namespace)
             self._compactor.compact(namespace)
             self._collector.empty_trash(namespace)
+
+    @contextmanager
+    def _logged_failure(self, what: str, namespace: Namespace) -> Iterator[None]:
+        try:
+            yield
         except AgentMemoryError as error:
-            logger.warning("folding %s failed: %s", format_namespace(namespace), error.code)
-
-
-def _entry_ms(key: str) -> int:
-    milliseconds = key.rpartition("/")[2].partition("-")[0]
-    return int(milliseconds) if milliseconds.isdigit() else 0
+            logger.warning("%s %s failed: %s", what, format_namespace(namespace), error.code)

@@ -4,7 +4,7 @@ A strong read lists the log and asks for the manifest at the same time, then loa
 two round trips. What it finds never changes afterwards, because segments and log entries are written once.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -17,13 +17,15 @@ from s3_agent_memory.index.manifest import Manifest
 from s3_agent_memory.index.row import Row
 from s3_agent_memory.index.segment import Segment, build_segment
 from s3_agent_memory.index.snapshot import Snapshot
+from s3_agent_memory.index.vector_view import VectorView
 from s3_agent_memory.service.analysis import Analyzers
 from s3_agent_memory.service.grace import READ_GAP_MS, WRITE_AGE_MAX_MS
 from s3_agent_memory.service.head import Head, IndexBrokenError, decode_head, head_request
-from s3_agent_memory.service.index_cache import IndexCache, NamespaceCache
+from s3_agent_memory.service.index_cache import Contents, IndexCache, NamespaceCache
 from s3_agent_memory.service.results import Consistency
 from s3_agent_memory.service.row_loader import RowLoader
 from s3_agent_memory.service.runtime import Runtime
+from s3_agent_memory.service.vector_reader import VectorReader
 from s3_agent_memory.storage.port import Get, ListPage, ObjectPage, StoredObject, Unchanged
 
 _ATTEMPT_COUNT_MAX: Final = 8
@@ -37,7 +39,7 @@ class View:
     Attributes:
         head: the manifest.
         analyzer: how text becomes terms in this index.
-        snapshot: all live rows, the unfolded log included.
+        contents: all live rows and their vectors, the unfolded log included.
         log_keys: every log key that exists (empty for an eventual read).
         tail_keys: those that are not folded.
         unreadable_keys: log keys whose entry cannot be read; the sweep heals what they stood for.
@@ -45,10 +47,25 @@ class View:
 
     head: Head
     analyzer: Analyzer
-    snapshot: Snapshot
+    contents: Contents
     log_keys: tuple[str, ...] = ()
     tail_keys: frozenset[str] = frozenset()
     unreadable_keys: frozenset[str] = frozenset()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """All live rows."""
+        return self.contents.snapshot
+
+    @property
+    def vectors(self) -> VectorView | None:
+        """Vectors of those rows; None in a process without an embedder."""
+        return self.contents.vectors
+
+    @property
+    def degraded(self) -> tuple[str, ...]:
+        """What could not be used of this index, by name."""
+        return (*(("log",) if self.unreadable_keys else ()), *(("vectors",) if self.contents.lost_vectors else ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +78,26 @@ class ReadEntries:
 
 
 class IndexReader:
-    """Gives snapshots of the index of any namespace."""
+    """Gives snapshots of the index of any namespace.
 
-    def __init__(self, runtime: Runtime, cache: IndexCache, rows: RowLoader, analyzers: Analyzers) -> None:
+    Args:
+        vectors: reads the vectors as well; None in a process without an embedder.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        cache: IndexCache,
+        *,
+        rows: RowLoader,
+        analyzers: Analyzers,
+        vectors: VectorReader | None = None,
+    ) -> None:
         self._runtime = runtime
         self._cache = cache
         self._rows = rows
         self._analyzers = analyzers
+        self._vectors = vectors
 
     def view(self, namespace: Namespace, consistency: Consistency = Consistency.STRONG) -> View:
         """Return the present state of the index.
@@ -98,8 +128,8 @@ class IndexReader:
 
     def last_known_count(self, namespace: Namespace) -> int:
         """Return how many live memories this process last saw in a namespace, without any request."""
-        snapshot = self._cache.namespace(namespace).snapshot
-        return 0 if snapshot is None else snapshot.live_count
+        contents = self._cache.namespace(namespace).contents
+        return 0 if contents is None else contents.snapshot.live_count
 
     def last_known_tail(self, namespace: Namespace) -> frozenset[str]:
         """Return the keys of unfolded log entries this process last saw, without any request."""
@@ -111,13 +141,13 @@ class IndexReader:
         Raises:
             IndexBrokenError: one is missing or corrupt.
         """
-        kept = self._cache.segments(namespace, segment_ids)
+        kept = self._cache.segments.find(namespace, segment_ids)
         wanted = [segment_id for segment_id in segment_ids if segment_id not in kept]
         size_max = self._runtime.limits.index_file_bytes_max
         found = self._runtime.store.read_many([Get(segment_key(namespace, item), size_max) for item in wanted])
         for segment_id, result in zip(wanted, found, strict=True):
             kept[segment_id] = _decode_segment(result, segment_key(namespace, segment_id))
-            self._cache.keep_segment(namespace, segment_id, kept[segment_id])
+            self._cache.segments.keep(namespace, segment_id, kept[segment_id])
         return [kept[segment_id] for segment_id in segment_ids]
 
     def folded_keys(self, namespace: Namespace, manifest: Manifest) -> frozenset[str]:
@@ -190,22 +220,23 @@ class IndexReader:
         cached = self._cache.namespace(namespace)
         self._drop_replaced(namespace, cached.head, head)
         if consistency is Consistency.EVENTUAL:
-            is_kept = cached.folded_snapshot is not None and cached.head == head
-            snapshot = cached.folded_snapshot if is_kept and cached.folded_snapshot else Snapshot(segments)
-            self._cache.keep_namespace(namespace, replace(cached, head=head, folded_snapshot=snapshot))
-            return View(head=head, analyzer=analyzer, snapshot=snapshot)
+            is_kept = cached.folded is not None and cached.head == head
+            contents = cached.folded if is_kept and cached.folded else self._contents(namespace, head, segments)
+            self._cache.keep_namespace(namespace, replace(cached, head=head, folded=contents))
+            return View(head=head, analyzer=analyzer, contents=contents)
         folded = self.folded_keys(namespace, head.manifest)
         read = self.entries(namespace, [key for key in log_keys if key not in folded])
         if read.gone:
             return None
         entries = read.found
         tail_keys = frozenset(entries)
-        is_kept = cached.snapshot is not None and cached.snapshot_head == head and cached.tail_keys == tail_keys
-        if is_kept and cached.snapshot is not None:
-            snapshot = cached.snapshot
+        is_kept = cached.contents is not None and cached.contents_head == head and cached.tail_keys == tail_keys
+        if is_kept and cached.contents is not None:
+            contents = cached.contents
         else:
-            snapshot = Snapshot([*segments, *self._tail(namespace, list(entries.values()), analyzer)])
-        is_young = head.etag is None and self._check_not_lost(namespace, snapshot, cached, tail_keys)
+            tail = self._tail(namespace, list(entries.values()), analyzer)
+            contents = self._contents(namespace, head, [*segments, *tail], entries.values())
+        is_young = head.etag is None and self._check_not_lost(namespace, contents.snapshot, cached, tail_keys)
         self._cache.keep_namespace(
             namespace,
             NamespaceCache(
@@ -213,25 +244,34 @@ class IndexReader:
                 entries=entries,
                 unreadable=read.unreadable,
                 tail_keys=tail_keys,
-                snapshot=snapshot,
-                snapshot_head=head,
-                folded_snapshot=cached.folded_snapshot if cached.head == head else None,
+                contents=contents,
+                contents_head=head,
+                folded=cached.folded if cached.head == head else None,
                 is_verified_young=is_young,
             ),
         )
         return View(
             head=head,
             analyzer=analyzer,
-            snapshot=snapshot,
+            contents=contents,
             log_keys=log_keys,
             tail_keys=tail_keys,
             unreadable_keys=read.unreadable,
         )
 
+    def _contents(
+        self, namespace: Namespace, head: Head, segments: Sequence[Segment], entries: Iterable[LogEntry] = ()
+    ) -> Contents:
+        snapshot = Snapshot(segments)
+        if self._vectors is None:
+            return Contents(snapshot)
+        return self._vectors.contents(namespace, head.manifest, snapshot, entries)
+
     def _drop_replaced(self, namespace: Namespace, before: Head | None, head: Head) -> None:
-        """Let go of segments that a newer manifest does without: each also holds how it matches many others."""
+        """Let go of files that a newer manifest does without: each also holds how it matches many others."""
         if before is not None and before.manifest.version < head.manifest.version:
-            self._cache.drop_segments(namespace, before.manifest.segment_ids - head.manifest.segment_ids)
+            self._cache.segments.drop(namespace, before.manifest.segment_ids - head.manifest.segment_ids)
+            self._cache.vectors.drop(namespace, before.manifest.vector_ids - head.manifest.vector_ids)
 
     def _tail(self, namespace: Namespace, entries: list[LogEntry], analyzer: Analyzer) -> list[Segment]:
         """Return the unfolded log as one more small segment, or none."""

@@ -11,6 +11,7 @@ from s3_agent_memory.service.compactor import Compactor
 from s3_agent_memory.service.folder import Folder
 from s3_agent_memory.service.head import IndexBrokenError
 from s3_agent_memory.service.reindexer import Reindexer
+from s3_agent_memory.service.results import FoldReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,11 +21,15 @@ class IndexOutcome:
     Attributes:
         indexed: rows written.
         namespaces: namespaces folded.
+        log_length: unfolded log entries in the namespace that had most of them.
+        lag_ms: age of the oldest of all.
         failed: changes whose object cannot be read, or whose namespace could not be folded; send these again.
     """
 
     indexed: int
     namespaces: int
+    log_length: int
+    lag_ms: int
     failed: tuple[TruthKey, ...]
 
 
@@ -42,19 +47,26 @@ class Indexer:
         grouped: dict[Namespace, list[TruthKey]] = {}
         for change in changes:
             grouped.setdefault(change.namespace, []).append(change)
-        indexed = 0
+        reports: list[FoldReport] = []
         failed: list[TruthKey] = []
         for namespace, members in grouped.items():
             try:
-                rows, unreadable = self._index(namespace, members)
+                report = self._index(namespace, members)
             except AgentMemoryError:
                 failed.extend(members)
                 continue
-            indexed += rows
+            reports.append(report)
+            unreadable = frozenset(report.unreadable_ids)
             failed.extend(change for change in members if change.memory_id in unreadable)
-        return IndexOutcome(indexed=indexed, namespaces=len(grouped), failed=tuple(failed))
+        return IndexOutcome(
+            indexed=sum(report.rows for report in reports),
+            namespaces=len(grouped),
+            log_length=max((report.log_length for report in reports), default=0),
+            lag_ms=max((report.lag_ms for report in reports), default=0),
+            failed=tuple(failed),
+        )
 
-    def _index(self, namespace: Namespace, changes: Sequence[TruthKey]) -> tuple[int, frozenset[str]]:
+    def _index(self, namespace: Namespace, changes: Sequence[TruthKey]) -> FoldReport:
         hints: dict[str, Kind | None] = {}
         for change in changes:
             hints[change.memory_id] = change.kind or hints.get(change.memory_id)
@@ -65,4 +77,4 @@ class Indexer:
             self._reindexer.reindex(namespace)
             report = self._folder.fold(namespace, hints)
         self._collector.empty_trash(namespace)
-        return report.rows, frozenset(report.unreadable_ids)
+        return report

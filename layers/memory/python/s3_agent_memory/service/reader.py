@@ -17,7 +17,10 @@ from s3_agent_memory.domain.keys import Namespace, TruthKey
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.memory import Memory
 from s3_agent_memory.domain.ranking import Ranking
-from s3_agent_memory.errors import CorruptError, NotFoundError, ValidationError
+from s3_agent_memory.embedding.port import Embedder
+from s3_agent_memory.errors import CorruptError, EmbeddingError, NotFoundError, ValidationError
+from s3_agent_memory.index.query import Query, read_query
+from s3_agent_memory.index.relevance import Meaning
 from s3_agent_memory.index.searcher import latest, search
 from s3_agent_memory.service.index_reader import IndexReader, View
 from s3_agent_memory.service.results import Consistency, Hit, MemoryPage, RecallResult
@@ -58,11 +61,14 @@ class Selection:
 class MemoryReader:
     """Reads memories of any namespace."""
 
-    def __init__(self, runtime: Runtime, truth: Truth, index: IndexReader, ranking: Ranking) -> None:
+    def __init__(
+        self, runtime: Runtime, truth: Truth, index: IndexReader, *, ranking: Ranking, embedder: Embedder | None = None
+    ) -> None:
         self._runtime = runtime
         self._truth = truth
         self._index = index
         self._ranking = ranking
+        self._embedder = embedder
 
     def get(self, namespace: Namespace, memory_id: str, kind: Kind | None = None) -> Memory:
         """Return a memory by id.
@@ -88,9 +94,12 @@ class MemoryReader:
     ) -> RecallResult:
         """Return the best memories for a query; see ``MemoryService.recall``."""
         view = self._index.view(namespace, consistency)
+        understood = self._read_query(query, view)
+        meaning, failed = self._embed(understood, view)
         ranked = search(
             view.snapshot,
-            query_terms=view.analyzer.terms(query) if query.strip() else None,
+            understood,
+            meaning=meaning,
             kind=selection.kind,
             tags=selection.tags,
             conditions=selection.conditions,
@@ -107,7 +116,27 @@ class MemoryReader:
                 hits.append(Hit(score=candidate.score, memory=memory, explain=parts))
             start += len(candidates)
             size = min(_REFILL_MAX, 2 * size)
-        return RecallResult(hits=tuple(hits[:limit]), degraded=_degraded(view), corrupt_keys=tuple(corrupt))
+        return RecallResult(
+            hits=tuple(hits[:limit]), degraded=_merged(view.degraded, failed), corrupt_keys=tuple(corrupt)
+        )
+
+    def _read_query(self, query: str, view: View) -> Query | None:
+        if not query.strip():
+            return None
+        return read_query(query, view.snapshot, analyzer=view.analyzer, signals=self._ranking.signals)
+
+    def _embed(self, query: Query | None, view: View) -> tuple[Meaning | None, tuple[str, ...]]:
+        """Return the vector of a query beside those of the memories; and what the answer has to do without."""
+        if query is None or view.vectors is None or self._embedder is None or not view.vectors.vector_count:
+            return None, ()
+        try:
+            vector = self._embedder.embed_query(query.text)
+        except EmbeddingError:
+            return None, ("vectors",)
+        if vector.shape != (view.vectors.dimension,):
+            # Somebody gave another model the same name.
+            return None, ("vectors",)
+        return Meaning(vector, view.vectors), ()
 
     def list_page(
         self, namespace: Namespace, selection: Selection, *, limit: int, cursor: str | None, consistency: Consistency
@@ -139,7 +168,7 @@ class MemoryReader:
         return MemoryPage(
             memories=tuple(memories),
             next_cursor=next_cursor,
-            degraded=_degraded(view),
+            degraded=view.degraded,
             corrupt_keys=tuple(corrupt),
         )
 
@@ -161,8 +190,8 @@ class MemoryReader:
                 yield row, present.memory
 
 
-def _degraded(view: View) -> tuple[str, ...]:
-    return ("log",) if view.unreadable_keys else ()
+def _merged(*names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for part in names for name in part))
 
 
 def _scope_of(namespace: Namespace, selection: Selection) -> str:

@@ -96,6 +96,8 @@ class Stats:
         head_version: how often the manifest was swapped.
         digest: order-independent digest of the live rows; equal digests mean equal indexes.
         analyzer: the text analysis of the index.
+        vectors: live memories that have a vector of ``embedding_model``; the others are found by their words.
+        embedding_model: the model that the namespace is embedded with, empty if it is not.
     """
 
     memories: int
@@ -107,6 +109,8 @@ class Stats:
     head_version: int
     digest: str
     analyzer: str
+    vectors: int = 0
+    embedding_model: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,17 +119,39 @@ class FoldReport:
 
     Attributes:
         rows: rows written.
+        log_length: log entries it found unfolded.
+        lag_ms: how long ago the oldest of them was written.
         entries_folded, entries_deleted: log entries taken in, and old ones deleted.
         corrupt_keys, unreadable_ids: objects it could not read, and the ids they belong to.
         absent_ids: ids it was told about that have neither object nor tombstone.
     """
 
     rows: int = 0
+    log_length: int = 0
+    lag_ms: int = 0
     entries_folded: int = 0
     entries_deleted: int = 0
     corrupt_keys: tuple[str, ...] = ()
     unreadable_ids: tuple[str, ...] = ()
     absent_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingReport:
+    """What an embedding run did.
+
+    Attributes:
+        model: the model it embedded with.
+        embedded: rows that got a vector.
+        failed: texts the model could not take.
+        missing: rows that still have none: the time was up, the model failed on them, or they are changing right now.
+            None if nothing was looked at, because somebody else is at work or the namespace has another model.
+    """
+
+    model: str
+    embedded: int = 0
+    failed: int = 0
+    missing: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,12 +162,14 @@ class SweepReport:
         checked: objects compared with the index.
         repaired: ids whose index row differed from the object.
         vanished: ids whose object was removed by hand, without a tombstone; the index was rebuilt without them.
+        embedded: memories that had no vector and got one.
         corrupt_keys: objects that cannot be read.
     """
 
     checked: int
     repaired: int
     vanished: int = 0
+    embedded: int = 0
     corrupt_keys: tuple[str, ...] = ()
 
 
@@ -152,12 +180,14 @@ class ReindexReport:
     Attributes:
         memories: live memories indexed.
         digest_before, digest_after: digests of the live rows; equal if the index was complete.
+        embedded: memories that had no vector and got one.
         corrupt_keys: objects that cannot be read and are left out.
     """
 
     memories: int
     digest_before: str
     digest_after: str
+    embedded: int = 0
     corrupt_keys: tuple[str, ...] = ()
 
 

@@ -42,7 +42,7 @@ class Round:
 
     def __init__(self, runtime: Runtime, *, name: str, job: Callable[[Namespace], int]) -> None:
         self._runtime = runtime
-        self._cursor_key = f"{names.MEMORY_PREFIX}_rounds/{name}"
+        self._cursor_key = names.ROUND_PREFIX + name
         self._job = job
 
     def run(self, remaining_ms: Callable[[], int]) -> RoundReport:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from s3_agent_memory.domain.clock import Clock, Entropy
+from s3_agent_memory.domain.ids import IdSource
 from s3_agent_memory.domain.limits import Limits
 from s3_agent_memory.storage.port import ObjectStore
 from s3_agent_memory.storage.retry import Retrier
@@ -15,6 +16,7 @@ class Runtime:
     store: ObjectStore
     clock: Clock
     entropy: Entropy
+    ids: IdSource
     limits: Limits
     retrier: Retrier
 

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 
 from s3_agent_memory.domain.ids import new_file_name
 from s3_agent_memory.domain.keys import Namespace, segment_key
-from s3_agent_memory.errors import PreconditionFailedError, ThrottledError, UnknownOutcomeError
 from s3_agent_memory.index.manifest import SegmentRef
 from s3_agent_memory.index.row import Row
 from s3_agent_memory.index.segment import Segment, build_segment
+from s3_agent_memory.service.file_writer import write_once
 from s3_agent_memory.service.index_cache import IndexCache
 from s3_agent_memory.service.runtime import Runtime
 
@@ -31,15 +31,6 @@ class SegmentWriter:
         segment_id = new_file_name(self._runtime.clock, self._runtime.entropy)
         key = segment_key(namespace, segment_id)
         segment = Segment.decode(body, key)
-        for _ in self._runtime.retrier.attempts("write an index segment"):
-            try:
-                self._runtime.store.put(key, body, if_absent=True)
-            except PreconditionFailedError:
-                # The name is random: what lies there is an earlier attempt, unless a rival request is under way.
-                if self._runtime.store.get(key, size_max=1) is None:
-                    continue
-            except (ThrottledError, UnknownOutcomeError):
-                continue
-            break
-        self._cache.keep_segment(namespace, segment_id, segment)
+        write_once(self._runtime, key, body, what="write an index segment")
+        self._cache.segments.keep(namespace, segment_id, segment)
         return SegmentRef(segment_id, segment.row_count, len(body))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
 from s3_agent_memory.domain.clock import to_datetime
 from s3_agent_memory.domain.filters import parse_filter
-from s3_agent_memory.domain.ids import check_id, new_id
+from s3_agent_memory.domain.ids import check_id
 from s3_agent_memory.domain.keys import Namespace, format_namespace, parse_namespace
 from s3_agent_memory.domain.kinds import Kind, check_kind
 from s3_agent_memory.domain.limits import Limits
@@ -28,7 +27,7 @@ from s3_agent_memory.domain.memory import (
     expiry_after,
 )
 from s3_agent_memory.domain.timestamps import parse_timestamp
-from s3_agent_memory.errors import ConflictError, LimitExceededError, ValidationError
+from s3_agent_memory.errors import ConflictError, LimitExceededError, ThrottledError, ValidationError
 from s3_agent_memory.service.head import IndexBrokenError
 from s3_agent_memory.service.housekeeper import Housekeeper
 from s3_agent_memory.service.index_reader import IndexReader
@@ -52,6 +51,7 @@ from s3_agent_memory.service.runtime import Runtime
 from s3_agent_memory.service.statistics import Statistician
 from s3_agent_memory.service.sweeper import Sweeper
 from s3_agent_memory.service.transfer import Exporter, Importer
+from s3_agent_memory.service.vector_keeper import VectorKeeper
 from s3_agent_memory.service.writer import MemoryWriter
 
 NamespaceLike = str | Sequence[str]
@@ -72,6 +72,7 @@ class Services:
     statistician: Statistician
     exporter: Exporter
     importer: Importer
+    vectors: VectorKeeper
 
 
 class MemoryService:
@@ -135,7 +136,7 @@ class MemoryService:
         place = parse_namespace(namespace)
         memory = check_memory(
             Memory(
-                id=new_id(self._runtime.clock, self._runtime.entropy) if id is None else id,
+                id=self._runtime.ids.new_id() if id is None else id,
                 namespace=place,
                 kind=check_kind(kind),
                 content=content,
@@ -341,10 +342,26 @@ class MemoryService:
     def reindex(self, namespace: NamespaceLike, *, progress: Progress = no_progress) -> ReindexReport:
         """Rebuild the index from the objects; searching and writing go on meanwhile.
 
+        With an embedder, every memory then gets a vector of its model, which becomes that of the namespace. Vectors
+        of the same model and text are kept.
+
+        Args:
+            progress: called with the memories indexed, then with those and the memories embedded.
+
         Raises:
             ConflictError: other processes kept rewriting the index at the same time.
+            EmbeddingError: the index is rebuilt, but the embedder failed.
         """
-        return self._services.reindexer.reindex(parse_namespace(namespace), progress=progress)
+        place = parse_namespace(namespace)
+        report = self._services.reindexer.reindex(place, progress=progress)
+        indexed = report.memories
+        embedding = self._services.vectors.embed(
+            place, takes_over=True, progress=lambda done, total: progress(indexed + done, indexed + (total or 0))
+        )
+        if embedding is None:
+            return report
+        self._services.vectors.merge(place)
+        return replace(report, embedded=embedding.embedded)
 
     def stats(self, namespace: NamespaceLike) -> Stats:
         """Return figures about a namespace."""
@@ -400,12 +417,25 @@ class MemoryService:
         try:
             result = action()
         except IndexBrokenError:
-            # A conflict means that others rebuild it at this moment.
-            with suppress(ConflictError):
-                self._services.reindexer.reindex(namespace)
-            result = action()
+            result = self._run_rebuilt(namespace, action)
         self._services.housekeeper.note_log(namespace, self._services.index.last_known_tail(namespace))
         return result
+
+    def _run_rebuilt(self, namespace: Namespace, action: Callable[[], _T]) -> _T:
+        """Rebuild the index and run an action.
+
+        Raises:
+            ThrottledError: neither this process nor another has finished a rebuild.
+        """
+        try:
+            self._services.reindexer.reindex(namespace)
+        except ConflictError:
+            # Others rebuild it at this moment, or this process slept through a rebuild of its own.
+            try:
+                return action()
+            except IndexBrokenError as error:
+                raise ThrottledError("the index is being rebuilt; send the same request again later") from error
+        return action()
 
     def _selection(
         self, kind: Kind | str | None, tags: Iterable[str], conditions: Mapping[str, object] | None

@@ -20,6 +20,7 @@ from s3_agent_memory.service.listing import truth_pages
 from s3_agent_memory.service.reindexer import Reindexer
 from s3_agent_memory.service.results import SweepReport
 from s3_agent_memory.service.runtime import Runtime
+from s3_agent_memory.service.vector_keeper import VectorKeeper
 
 _MERGE_COUNT_MAX: Final = 16
 _FOLD_COUNT_MAX: Final = 1_000
@@ -38,16 +39,18 @@ class Sweeper:
         compactor: Compactor,
         collector: Collector,
         reindexer: Reindexer,
+        vectors: VectorKeeper,
     ) -> None:
         self._runtime = runtime
         self._reader = reader
+        self._vectors = vectors
         self._folder = folder
         self._compactor = compactor
         self._collector = collector
         self._reindexer = reindexer
 
     def sweep(self, namespace: Namespace) -> SweepReport:
-        """Fold the log, repair what differs, merge, and collect garbage.
+        """Fold the log, repair what differs, embed what has no vector, merge, and collect garbage.
 
         Raises:
             IndexBrokenError: the index must be rebuilt.
@@ -65,9 +68,10 @@ class Sweeper:
         for _ in range(_MERGE_COUNT_MAX):
             if not self._compactor.compact(namespace):
                 break
+        embedding = self._vectors.repair(namespace)
         self._collector.empty_trash(namespace)
         self._collector.remove_orphans(namespace)
-        return replace(repair, checked=checked)
+        return replace(repair, checked=checked, embedded=embedding.embedded if embedding else 0)
 
     def fold_all(self, namespace: Namespace) -> None:
         """Fold until the log has nothing new, and clean up log entries whose grace is over."""

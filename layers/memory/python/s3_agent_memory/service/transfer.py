@@ -8,7 +8,6 @@ from typing import Final
 
 from s3_agent_memory.domain.clock import to_datetime
 from s3_agent_memory.domain.codec import MEMORY_FIELDS, memory_from_json, memory_to_json
-from s3_agent_memory.domain.ids import new_id
 from s3_agent_memory.domain.json_values import decode_json, encode_json
 from s3_agent_memory.domain.keys import Namespace, TruthKey, memory_prefix, tombstone_prefix
 from s3_agent_memory.domain.kinds import Kind
@@ -158,7 +157,9 @@ class Importer:
                 if unfolded >= _FOLD_LINE_COUNT:
                     self._housekeeper.note_import(namespace, unfolded)
                     unfolded = 0
-        self._housekeeper.note_import(namespace, unfolded)
+        self._housekeeper.finish_import(
+            namespace, unfolded, progress=lambda embedded, total: progress(done + embedded, done + (total or 0))
+        )
         return ImportReport(
             imported=counts[_Outcome.IMPORTED],
             overwritten=counts[_Outcome.OVERWRITTEN],
@@ -195,7 +196,7 @@ class Importer:
         if unknown:
             raise ValidationError(f"unknown field {unknown[0]!r}; allowed are: " + ", ".join(MEMORY_FIELDS))
         defaults = {
-            "id": new_id(self._runtime.clock, self._runtime.entropy),
+            "id": self._runtime.ids.new_id(),
             "kind": Kind.SEMANTIC.value,
             "created_at": format_timestamp(to_datetime(self._runtime.clock.now_us())),
         }

@@ -29,9 +29,11 @@ from s3_agent_memory.errors import (
 )
 from s3_agent_memory.index.analyzer import Analyzer
 from s3_agent_memory.index.log import LogEntry, encode_entry
-from s3_agent_memory.index.row import Row, row_of_memory, row_of_tombstone
+from s3_agent_memory.index.row import embedded_text, row_of_memory, row_of_tombstone
+from s3_agent_memory.service.file_writer import write_once
 from s3_agent_memory.service.runtime import Runtime
 from s3_agent_memory.service.truth import PresentMemory, PresentTombstone, Truth, is_dead
+from s3_agent_memory.service.vectoriser import KeyedText, Vectoriser
 from s3_agent_memory.storage.retry import Doubt
 
 _TICK = timedelta(microseconds=1)
@@ -54,12 +56,19 @@ class _Written:
 
 
 class MemoryWriter:
-    """Changes memories of any namespace."""
+    """Changes memories of any namespace.
 
-    def __init__(self, runtime: Runtime, truth: Truth, analyzer: Analyzer) -> None:
+    Args:
+        vectoriser: makes the vectors that log entries carry; None leaves them to whoever embeds later.
+    """
+
+    def __init__(
+        self, runtime: Runtime, truth: Truth, analyzer: Analyzer, *, vectoriser: Vectoriser | None = None
+    ) -> None:
         self._runtime = runtime
         self._truth = truth
         self._analyzer = analyzer
+        self._vectoriser = vectoriser
 
     def create(self, memory: Memory) -> Memory:
         """Write a memory under its freshly generated id: two PUTs.
@@ -361,30 +370,23 @@ class MemoryWriter:
 
     def _log_memory(self, written: _Written) -> None:
         row = row_of_memory(written.memory, etag=written.etag, analyzer=self._analyzer)
-        self._log(written.memory.namespace, row)
+        text = KeyedText(row.text_key, embedded_text(written.memory))
+        vectors = self._vectoriser.entry_vectors_of(text) if self._vectoriser else None
+        self._log(written.memory.namespace, LogEntry(row, self._analyzer.signature, vectors))
 
     def _log_tombstone(self, namespace: Namespace, tombstone: PresentTombstone) -> None:
-        self._log(namespace, row_of_tombstone(tombstone.tombstone, etag=tombstone.etag))
+        row = row_of_tombstone(tombstone.tombstone, etag=tombstone.etag)
+        self._log(namespace, LogEntry(row, self._analyzer.signature))
 
-    def _log(self, namespace: Namespace, row: Row) -> None:
+    def _log(self, namespace: Namespace, entry: LogEntry) -> None:
         """Write the log entry; from here on every strong reader sees the mutation.
 
         Raises:
             UnknownOutcomeError: the mutation happened, but the log entry could not be written; the sweep heals it.
         """
-        body = encode_entry(LogEntry(row, self._analyzer.signature))
         key = log_prefix(namespace) + new_file_name(self._runtime.clock, self._runtime.entropy)
         with Doubt(may_have_effect=True):
-            for _ in self._runtime.retrier.attempts("write a log entry"):
-                try:
-                    self._runtime.store.put(key, body, if_absent=True)
-                except PreconditionFailedError:
-                    # The key is random: what lies there is an earlier attempt, unless a rival request is under way.
-                    if self._runtime.store.get(key, size_max=1) is None:
-                        continue
-                except (ThrottledError, UnknownOutcomeError):
-                    continue
-                return
+            write_once(self._runtime, key, encode_entry(entry), what="write a log entry")
 
 
 def _refuse_other_kind(memory: Memory, tombstone: PresentTombstone | None) -> None:

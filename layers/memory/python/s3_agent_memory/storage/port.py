@@ -115,4 +115,7 @@ class ObjectStore(Protocol):
         """
 
     def delete_many(self, keys: Sequence[str]) -> None:
-        """Delete several objects unconditionally, in parallel where the adapter can."""
+        """Delete several objects unconditionally and for good, in parallel where the adapter can.
+
+        In a bucket that keeps versions no version stays, if the credentials allow that.
+        """

@@ -4,6 +4,7 @@ Reads and clean-ups are retried by the SDK; other writes never are, for a retry 
 own first attempt.
 """
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
@@ -50,6 +51,7 @@ from s3_agent_memory.storage.port import (
     StoredObject,
     Unchanged,
 )
+from s3_agent_memory.storage.s3_versions import purge_keys
 
 if TYPE_CHECKING:
     from botocore.response import StreamingBody
@@ -61,6 +63,8 @@ if TYPE_CHECKING:
         ListObjectsV2RequestTypeDef,
         PutObjectRequestTypeDef,
     )
+
+logger = logging.getLogger(__name__)
 
 PAGE_SIZE: Final = 1_000
 WORKER_COUNT: Final = 16
@@ -229,21 +233,32 @@ class S3ObjectStore:
         """See ``ObjectStore``."""
         self._delete(self._writer, key, if_match)
 
-    def _delete(self, client: "S3Client", key: str, if_match: str | None = None) -> None:
+    def _delete(self, client: "S3Client", key: str, if_match: str | None = None) -> bool:
+        """Delete an object; return True if the bucket keeps it behind a delete marker."""
         request: DeleteObjectRequestTypeDef = {"Bucket": self._bucket, "Key": self._prefix + key}
         if if_match is not None:
             request["IfMatch"] = if_match
         with self._errors_translated(key, is_write=True, is_conditional=if_match is not None):
             try:
-                client.delete_object(**request)
+                return bool(client.delete_object(**request).get("DeleteMarker", False))
             except ClientError as error:
                 if if_match is not None or not _is_missing_object(error):
                     raise
+                return False
 
     def delete_many(self, keys: Sequence[str]) -> None:
         """See ``ObjectStore``; up to 16 at a time. After an error the others have been tried nevertheless."""
         # Without a condition a deletion may be repeated. One of a thousand often fails, and then none would count.
-        self._in_parallel(partial(self._delete, self._reader), keys)
+        if any(self._in_parallel(partial(self._delete, self._reader), keys)):
+            self._purge(keys)
+
+    def _purge(self, keys: Sequence[str]) -> None:
+        """Delete what deleted objects leave behind in a versioned bucket, where the caller may."""
+        try:
+            purge_keys(self._reader, self._bucket, [self._prefix + key for key in keys])
+        except (BotoCoreError, ClientError) as error:
+            # The objects are deleted, which is what was asked for; the bucket's own rules remove the rest in time.
+            logger.info("earlier versions of deleted index files stay: %s", type(error).__name__)
 
     @contextmanager
     def _errors_translated(self, key: str, *, is_write: bool = False, is_conditional: bool = False) -> Iterator[None]:

@@ -135,6 +135,8 @@ class StatsAnswer(Answer):
     head_version: int
     digest: str
     analyzer: str
+    vectors: int = Field(description="How many of the memories are found by meaning as well as by words.")
+    embedding_model: str = Field(description="The model of the namespace's vectors; empty if there are none.")
 
 
 class NamespacesAnswer(Answer):
@@ -162,6 +164,13 @@ class StatusAnswer(Answer):
     """The service is there."""
 
     status: Literal["ok"]
+
+
+class ReadinessAnswer(Answer):
+    """The storage answers."""
+
+    status: Literal["ok"]
+    stores: dict[str, str] = Field(description="A result for each store.")
 
 
 class OpenApiDocument(RootModel[dict[str, Any]]):

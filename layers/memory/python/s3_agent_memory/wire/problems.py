@@ -51,6 +51,10 @@ STATUS_OF_CODE: Final[Mapping[str, HTTPStatus]] = {
     errors.CorruptError.code: HTTPStatus.INTERNAL_SERVER_ERROR,
     INTERNAL: HTTPStatus.INTERNAL_SERVER_ERROR,
     errors.BackendError.code: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.EmbeddingError.code: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.GenerationError.code: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.UnusableAnswerError.code: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.BudgetExceededError.code: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.UnknownOutcomeError.code: HTTPStatus.GATEWAY_TIMEOUT,
 }
 
@@ -72,6 +76,8 @@ class Problem(BaseModel):
     code: str = Field(description="Stable identifier of the kind of problem.")
     key: str | None = Field(default=None, description="The stored object that is broken (`corrupt` only).")
     errors: list[FieldError] | None = Field(default=None, description="What is wrong, field by field.")
+    error: str | None = Field(default=None, description="The same as `detail` (conversation routes only).")
+    stores: dict[str, str] | None = Field(default=None, description="A result for each store (`/readyz` only).")
 
 
 def make_problem(code: str, detail: str, *, key: str | None = None, errors: list[FieldError] | None = None) -> Problem:

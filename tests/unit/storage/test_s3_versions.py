@@ -1,0 +1,64 @@
+"""What the index deletes leaves nothing behind in a versioned bucket; deleted memories stay behind their markers."""
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from moto import mock_aws
+
+from s3_agent_memory.storage.s3 import S3ObjectStore
+
+BUCKET = "agents"
+
+
+@pytest.fixture
+def bucket(monkeypatch):
+    for name, value in {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}.items():
+        monkeypatch.setenv(name, value)
+    with mock_aws():
+        client = boto3.client("s3", region_name="us-east-1")
+        client.create_bucket(Bucket=BUCKET)
+        client.put_bucket_versioning(Bucket=BUCKET, VersioningConfiguration={"Status": "Enabled"})
+        yield client
+
+
+def versions(client):
+    answer = client.list_object_versions(Bucket=BUCKET)
+    return [row["Key"] for row in (*answer.get("Versions", ()), *answer.get("DeleteMarkers", ()))]
+
+
+def open_store():
+    return S3ObjectStore(BUCKET, "root", region="us-east-1")
+
+
+def test_deleted_index_files_leave_neither_version_nor_marker(bucket):
+    store = open_store()
+    for number in range(25):
+        store.put(f"log/{number:03}", b"x")
+    store.delete_many([f"log/{number:03}" for number in range(20)])
+    assert sorted(versions(bucket)) == [f"root/log/{number:03}" for number in range(20, 25)]
+
+
+def test_a_deleted_memory_stays_behind_its_marker(bucket):
+    store = open_store()
+    store.put("a.json", b"x")
+    store.delete("a.json")
+    assert versions(bucket) == ["root/a.json", "root/a.json"]
+
+
+def test_overwritten_versions_go_as_well(bucket):
+    store = open_store()
+    for body in (b"1", b"2", b"3"):
+        store.put("log/a", body)
+    store.delete_many(["log/a"])
+    assert versions(bucket) == []
+
+
+def test_without_the_right_to_see_versions_the_objects_are_deleted_nevertheless(bucket, monkeypatch):
+    def refuse(*_, **__):
+        raise ClientError({"Error": {"Code": "AccessDenied"}}, "ListObjectVersions")
+
+    store = open_store()
+    monkeypatch.setattr(store._reader, "list_object_versions", refuse)
+    store.put("log/a", b"x")
+    store.delete_many(["log/a"])
+    assert store.list_page("log/").objects == ()
