@@ -2,12 +2,14 @@
 
 import pytest
 
+from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.memory import Attribution
 from s3_agent_memory.domain.ranking import Signals
+from s3_agent_memory.index.eligibility import Eligibility
 from s3_agent_memory.index.query import read_query
 from s3_agent_memory.index.snapshot import Snapshot
 from s3_agent_memory.index.terms import AUTHOR_WORD, BODY, term_hash
-from tests.unit.index.rows import ANALYZER, make_deletion, make_segment, row_of
+from tests.unit.index.rows import ANALYZER, NOW_US, make_deletion, make_segment, row_of
 
 
 def memories(count=60):
@@ -64,3 +66,16 @@ def test_a_deleted_author_is_nobody():
 def test_a_plain_ranking_leaves_nothing_out(signals):
     query = reading("Ann's holiday piano", **signals)
     assert (query.text, query.names) == ("Ann's holiday piano", ())
+
+
+def test_a_query_whose_other_words_only_memories_outside_the_filter_have_stays_as_it_is():
+    eligibility = Eligibility(kind=Kind.EPISODIC, tags=(), conditions=(), now_us=NOW_US)
+    snapshot = Snapshot([make_segment([*memories(), row_of("x", content="a holiday", kind=Kind.EPISODIC)])])
+    query = read_query("piano holiday", snapshot, analyzer=ANALYZER, signals=Signals(), eligibility=eligibility)
+    assert query.terms == terms("piano", "holiday")
+
+
+def test_a_run_without_spaces_stays_if_one_of_its_terms_is_rare():
+    rows = [row_of(f"m{number}", content="我喜欢茶") for number in range(60)]
+    query = reading("我喜欢生日", [*rows, row_of("x", content="生日是五月")])
+    assert query.text == "我喜欢生日"

@@ -1,7 +1,10 @@
 """Recall by meaning: found without a shared word, at once, and answered by words alone when vectors fail."""
 
+import numpy as np
 import pytest
 
+from s3_agent_memory.domain.memory import Attribution
+from s3_agent_memory.index import relevance
 from tests.fakes.embedder import FakeEmbedder
 from tests.unit.service.vector_worlds import open_world
 from tests.unit.service.worlds import NAMESPACE
@@ -14,6 +17,16 @@ class SynonymEmbedder(FakeEmbedder):
 
     def embed_query(self, text):
         return super().embed_query(TEXT if text == "when does the boat go" else text)
+
+
+class OppositeEmbedder(FakeEmbedder):
+    """Takes every query for the opposite of whatever is stored."""
+
+    def embed(self, texts):
+        return np.tile(np.eye(1, self.dimension, dtype=np.float32), (len(texts), 1))
+
+    def embed_query(self, text):
+        return -self.embed([text])[0]
 
 
 def memories_with(embedder):
@@ -76,3 +89,37 @@ def test_explain_adds_up():
     parts = dict(hit.explain)
     total = [parts.pop(name) for name in ("relevance", "recency", "importance")]
     assert (hit.score, total[0]) == pytest.approx((sum(total), sum(parts.values())))
+
+
+def test_a_filter_that_only_the_object_can_decide_does_not_starve_a_search(monkeypatch):
+    monkeypatch.setattr(relevance, "WORD_CANDIDATE_COUNT", 20)
+    world = open_world()
+    memories = world.another_process().memories
+    for number in range(40):
+        memories.remember(NAMESPACE, "coffee", data={"price": number % 2})
+    memories.remember(NAMESPACE, "coffee with a great many other words around it", data={"price": 200})
+    found = memories.recall(NAMESPACE, "coffee", filter={"data.price": {"$gt": 100}})
+    assert [hit.memory.data for hit in found] == [{"price": 200}]
+
+
+def test_turns_that_a_filter_leaves_out_still_say_what_a_conversation_is_about():
+    _, memories = memories_with(OppositeEmbedder())
+    turns = [("Ann", "Where did you travel in summer?"), ("Bob", "To Lisbon."), ("Ann", "nice"), ("Bob", "indeed")]
+    for author, text in turns:
+        memories.remember(NAMESPACE, text, attribution=Attribution(author=author, session_id="s"))
+    found = memories.recall(NAMESPACE, "travel summer", filter={"author": "Bob"})
+    assert [hit.memory.content for hit in found] == ["To Lisbon.", "indeed"]
+
+
+def test_a_memory_with_the_word_is_found_however_its_meaning_is_judged():
+    _, memories = memories_with(OppositeEmbedder())
+    memories.remember(NAMESPACE, "zebra walk at noon")
+    assert [hit.memory.content for hit in memories.recall(NAMESPACE, "zebra")] == ["zebra walk at noon"]
+
+
+def test_vectors_of_another_model_degrade_the_answer():
+    world, memories = memories_with(FakeEmbedder("fake/1"))
+    memories.remember(NAMESPACE, TEXT)
+    world.fold()
+    found = world.another_process(embedder=FakeEmbedder("fake/2")).memories.recall(NAMESPACE, "ferry")
+    assert found.degraded == ("vectors",)

@@ -14,7 +14,7 @@ from tests.unit.service.session_worlds import BOB, PLACE, SESSION, SMALL, Sessio
 STRICT = FailureMode.STRICT
 WHOLE = Scope(level=Level.SESSION, session_id="s1")
 EVERYTHING = Scope(level=Level.STORE)
-WRITE_ID = "1792799999000-00000000000000aa"
+WRITE_ID = "1792798700000-00000000000000aa"
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_a_write_comes_again_under_its_id_and_is_not_made_twice(world: SessionWo
 
 
 def test_a_write_below_the_floor_is_not_made_because_nobody_knows(world: SessionWorld) -> None:
-    world.write("hello", write_id="9" * 13 + "-" + "0" * 16)
+    world.write("hello", write_id="1792798900000-" + "0" * 16)
     world.parts.service._eraser.erase(SESSION, EVERYTHING)
     with pytest.raises(UnknownOutcomeError, match="nobody remembers"):
         world.write("hello", write_id=WRITE_ID, failure_mode=STRICT)
@@ -214,3 +214,8 @@ def test_a_write_that_may_be_erased_already_is_not_made_again(world: SessionWorl
     with pytest.raises(UnknownOutcomeError):
         world.write("meanwhile", failure_mode=STRICT)
     assert world.said() == []
+
+
+def test_an_id_of_the_future_is_refused_because_it_would_shut_out_all_others(world: SessionWorld) -> None:
+    with pytest.raises(ValidationError, match="write_id"):
+        world.write("hello", write_id="9" * 13 + "-" + "0" * 16)

@@ -50,7 +50,7 @@ class OidcVerifier:
             raise AuthenticationError(str(error)) from error
         return Grant(
             token_id=token_id_of(token),
-            principal=_text(claims, "sub")[:PRINCIPAL_LENGTH_MAX],
+            principal=_principal(claims),
             namespace=namespace,
             covers_children=False,
             permissions=permissions,
@@ -91,7 +91,8 @@ class OidcVerifier:
         audience = claims.get("aud")
         if audience is None:
             # Some issuers name the client instead of an audience.
-            return claims.get("client_id") in self._settings.client_ids
+            client_id = claims.get("client_id")
+            return isinstance(client_id, str) and client_id in self._settings.client_ids
         named = audience if isinstance(audience, list) else [audience]
         return any(isinstance(item, str) and item in self._settings.audiences for item in named)
 
@@ -103,6 +104,16 @@ class OidcVerifier:
         if not permissions:
             raise AccessDeniedError("none of the token's scopes allows anything here; known are: " + " ".join(known))
         return permissions
+
+
+def _principal(claims: Mapping[str, Any]) -> str:
+    """Return whom a token speaks for; two subjects must never become one, so nothing is cut."""
+    subject = _text(claims, "sub")
+    if not subject.strip() or len(subject) > PRINCIPAL_LENGTH_MAX or not subject.isprintable():
+        raise AuthenticationError(
+            f"the claim sub must be 1 to {PRINCIPAL_LENGTH_MAX} printable characters that are not all blank"
+        )
+    return subject
 
 
 def _text(claims: Mapping[str, Any], name: str) -> str:

@@ -7,6 +7,7 @@ for an hour must not lock everybody out.
 import threading
 import urllib.request
 from collections.abc import Callable, Mapping
+from http.client import HTTPException
 from typing import Any, Final, NoReturn
 from urllib.error import URLError
 
@@ -56,7 +57,7 @@ def fetch(url: str) -> bytes:
         # The settings allow https, and http on this machine only.
         with _opener.open(url, timeout=TIMEOUT_SECONDS) as response:
             body: bytes = response.read(DOCUMENT_BYTES_MAX + 1)
-    except (URLError, OSError, ValueError) as error:
+    except (URLError, OSError, ValueError, HTTPException) as error:
         raise BackendError("the identity provider does not answer") from error
     if len(body) > DOCUMENT_BYTES_MAX:
         raise BackendError("the identity provider answered with too large a document")

@@ -5,7 +5,7 @@ Only postings of the query's terms are touched, never an array over all rows.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -51,10 +51,14 @@ class TermPostings:
         """Return how many live documents have each term."""
         return np.bincount(self.terms[self.tfs > 0], minlength=len(self.counts))
 
-    def of_term(self, term: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-        """Return the live documents that have a term (given by its index) and its frequency in each."""
-        is_wanted = (self.terms == term) & (self.tfs > 0)
-        return self.docs[is_wanted], self.tfs[is_wanted]
+    def by_term(self) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]]:
+        """Yield, term by term, the live documents that have it and its frequency in each."""
+        # A query has far fewer terms than 65,536, and numbers of 16 bits are sorted in one pass.
+        order = np.argsort(self.terms.astype(np.uint16), kind="stable")
+        order = order[self.tfs[order] > 0]
+        ends = self.terms[order].searchsorted(np.arange(len(self.counts)), "right").tolist()
+        for start, end in zip([0, *ends], ends, strict=False):
+            yield self.docs[order[start:end]], self.tfs[order[start:end]]
 
 
 def score(snapshot: Snapshot, terms: Sequence[int], *, k1: float, b: float) -> Scores:

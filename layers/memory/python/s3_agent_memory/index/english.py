@@ -36,7 +36,13 @@ _QUESTION_RULES: Final = (
 )
 _YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
 _MONTH: Final = re.compile(rf"\b(?:{_any_of(_MONTHS)})\b", re.IGNORECASE)
-_DAY: Final = re.compile(r"\b([0-9]{1,2})(?:st|nd|rd|th)?\b", re.IGNORECASE)
+# A number is a day only beside a month: "10 books in March" names none.
+_DAY: Final = re.compile(
+    rf"\b(?:{_any_of(_MONTHS)})\s+([0-9]{{1,2}})(?:st|nd|rd|th)?\b"
+    rf"|\b([0-9]{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?:{_any_of(_MONTHS)})\b",
+    re.IGNORECASE,
+)
+_NUMBER_AHEAD: Final = re.compile(r"\s+\d")
 
 
 def text_flags(text: str) -> TextFlag:
@@ -75,10 +81,13 @@ def _read_date(text: str) -> DateRange | None:
     if not months:
         return None if year is None else DateRange(year)
     month = _MONTHS.index(months[0].group().lower()) + 1
-    days = [int(day) for day in _DAY.findall(text) if 1 <= int(day) <= 31]
+    days = [day for pair in _DAY.findall(text) for day in map(int, filter(None, pair)) if 1 <= day <= 31]
     return DateRange(year, month, days[0] if len(days) == 1 else None)
 
 
 def _is_month(match: re.Match[str]) -> bool:
-    """Return False for "may" as a verb: not capitalised, or the first word of a question."""
-    return match.group().lower() != "may" or (match.group()[0] == "M" and match.start() > 0)
+    """Return False for "may" as a verb: not capitalised, or the first word of a question and no number after it."""
+    if match.group().lower() != "may":
+        return True
+    is_first = match.start() == 0 and not _NUMBER_AHEAD.match(match.string, match.end())
+    return match.group()[0] == "M" and not is_first

@@ -10,9 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Self
 
+import numpy as np
+
 from s3_agent_memory.domain.ranking import Signals
 from s3_agent_memory.index.analyzer import Analyzer
 from s3_agent_memory.index.bm25 import TermPostings
+from s3_agent_memory.index.eligibility import Eligibility
 from s3_agent_memory.index.expressions import Question
 from s3_agent_memory.index.snapshot import Snapshot
 from s3_agent_memory.index.terms import AUTHOR_WORD, BODY, term_hash
@@ -47,14 +50,20 @@ class Query:
         return cls(text=" ".join(terms), terms=_hashes(BODY, terms))
 
 
-def read_query(text: str, snapshot: Snapshot, *, analyzer: Analyzer, signals: Signals) -> Query:
-    """Return what a query means among the memories of a snapshot."""
+def read_query(
+    text: str, snapshot: Snapshot, *, analyzer: Analyzer, signals: Signals, eligibility: Eligibility | None = None
+) -> Query:
+    """Return what a query means among the memories of a snapshot.
+
+    Args:
+        eligibility: what may be found at all; None allows everything.
+    """
     terms = analyzer.terms(text)
     names = _named(terms, snapshot) if signals.author else frozenset()
     dropped = names | _common(terms, snapshot, signals.common_share)
     cleaned = _without(text, dropped, analyzer) if dropped else text
     kept = analyzer.terms(cleaned) if dropped else terms
-    if dropped and not _with_frequency_above(BODY, kept, snapshot, 0):
+    if dropped and not _has_match(_hashes(BODY, kept), snapshot, eligibility):
         cleaned, kept = text, terms
     return Query(
         text=cleaned,
@@ -77,16 +86,27 @@ def _common(terms: Sequence[str], snapshot: Snapshot, share: float) -> frozenset
 
 def _with_frequency_above(field_name: str, terms: Sequence[str], snapshot: Snapshot, floor: float) -> frozenset[str]:
     """Return the terms that more than ``floor`` live memories have in a field."""
-    return frozenset(
-        term
-        for term in terms
-        if TermPostings.of(snapshot, _hashes(field_name, [term])).document_frequencies()[0] > floor
-    )
+    term_of_hash = {term_hash(field_name, term): term for term in terms}
+    frequencies = TermPostings.of(snapshot, list(term_of_hash)).document_frequencies().tolist()
+    # Postings number their terms by ascending hash.
+    counted = zip(sorted(term_of_hash), frequencies, strict=True)
+    return frozenset(term_of_hash[item] for item, frequency in counted if frequency > floor)
+
+
+def _has_match(terms: Sequence[int], snapshot: Snapshot, eligibility: Eligibility | None) -> bool:
+    """Return True if a live memory that may be found has one of the terms."""
+    has_term = np.zeros(snapshot.doc_count, np.bool_)
+    has_term[TermPostings.of(snapshot, terms).docs] = True
+    docs = np.flatnonzero(has_term & snapshot.is_live)
+    kept = None if eligibility is None else eligibility.keep(snapshot, docs)
+    return bool(len(docs)) if kept is None else bool(kept.any())
 
 
 def _without(text: str, dropped: frozenset[str], analyzer: Analyzer) -> str:
     def keep(match: re.Match[str]) -> str:
-        return "" if dropped.intersection(analyzer.terms(match.group())) else match.group()
+        # A run of a script without spaces has many terms, and is more than the common ones among them.
+        terms = set(analyzer.terms(match.group()))
+        return "" if terms and terms <= dropped else match.group()
 
     return _SPACE.sub(" ", _PIECE.sub(keep, text)).strip()
 

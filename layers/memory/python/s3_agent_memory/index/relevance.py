@@ -39,11 +39,13 @@ class Relevance:
 
     Attributes:
         docs: document numbers, ascending.
+        is_capped: True if there are candidates that were left out because there are so many.
     """
 
     docs: Positions
     values: Values
     parts: Mapping[str, Values]
+    is_capped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +58,11 @@ class Meaning:
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """BM25 of a query: over windows, and over each memory's own text; of eligible memories.
+    """BM25 of a query.
 
     Attributes:
+        windows: over windows, of eligible memories.
+        own: over each memory's own text, of all: a conversation is known by turns that a filter leaves out, too.
         information: the sum of the inverse document frequencies of the query's terms.
     """
 
@@ -72,20 +76,36 @@ class _Words:
 
 
 def relevance(
-    snapshot: Snapshot, query: Query, *, meaning: Meaning | None, eligibility: Eligibility, ranking: Ranking
+    snapshot: Snapshot,
+    query: Query,
+    *,
+    meaning: Meaning | None,
+    eligibility: Eligibility,
+    ranking: Ranking,
+    is_exhaustive: bool = False,
 ) -> Relevance:
-    """Return the eligible memories that words or meaning bring up, with the weighted sum of their signals."""
+    """Return the eligible memories that words or meaning bring up, with the weighted sum of their signals.
+
+    Args:
+        is_exhaustive: leave out no candidate, however many there are.
+    """
     words = _score_words(snapshot, query, eligibility, ranking)
-    docs = _best(words.windows)
+    word_count, near_count = WORD_CANDIDATE_COUNT, NEAR_CANDIDATE_COUNT
+    if is_exhaustive:
+        word_count = near_count = max(1, snapshot.doc_count)
+    docs = words.windows.docs[top_candidates(words.windows.values, word_count)]
+    is_capped = len(docs) < len(words.windows.docs)
     if meaning is not None and ranking.signals.cosine:
         is_eligible = eligibility.mask(snapshot)
-        nearest = meaning.vectors.nearest(meaning.query, count=NEAR_CANDIDATE_COUNT, is_eligible=is_eligible)
+        nearest = meaning.vectors.nearest(meaning.query, count=near_count, is_eligible=is_eligible)
+        is_capped |= near_count < meaning.vectors.vector_count
         docs = np.sort(np.concatenate((docs, nearest)))
         docs = docs[np.diff(docs, prepend=-1) > 0]
     parts = _weighted(snapshot, docs, query, words=words, meaning=meaning, ranking=ranking)
-    values = np.sum(list(parts.values()), axis=0) if parts else np.zeros(len(docs))
-    is_found = values > 0
-    return Relevance(docs[is_found], values[is_found], {name: part[is_found] for name, part in parts.items()})
+    # What neither words nor meaning speak for is no candidate; the other signals only choose among candidates.
+    is_found = sum((parts[name] for name in ("bm25", "cosine") if name in parts), np.zeros(len(docs))) > 0
+    values = np.sum(list(parts.values()), axis=0)[is_found]
+    return Relevance(docs[is_found], values, {name: part[is_found] for name, part in parts.items()}, is_capped)
 
 
 def _score_words(snapshot: Snapshot, query: Query, eligibility: Eligibility, ranking: Ranking) -> _Words:
@@ -95,20 +115,13 @@ def _score_words(snapshot: Snapshot, query: Query, eligibility: Eligibility, ran
     shape = WindowShape(ranking.signals.window_radius, ranking.signals.window_decay)
     windows = windows_of(snapshot, shape)
     information = float(inverse_document_frequency(postings.document_frequencies(), snapshot.live_count).sum())
-    if windows is None:
-        eligible = _eligible(snapshot, own, eligibility)
-        return _Words(eligible, eligible, information)
-    scores = score_windows(snapshot, postings, windows, k1=k1, b=b)
-    return _Words(_eligible(snapshot, scores, eligibility), _eligible(snapshot, own, eligibility), information)
+    scores = own if windows is None else score_windows(snapshot, postings, windows, k1=k1, b=b)
+    return _Words(_eligible(snapshot, scores, eligibility), own, information)
 
 
 def _eligible(snapshot: Snapshot, scores: Scores, eligibility: Eligibility) -> Scores:
     kept = eligibility.keep(snapshot, scores.docs)
     return scores if kept is None else Scores(scores.docs[kept], scores.values[kept])
-
-
-def _best(scores: Scores) -> Positions:
-    return scores.docs[top_candidates(scores.values, WORD_CANDIDATE_COUNT)]
 
 
 def _weighted(
@@ -120,7 +133,9 @@ def _weighted(
     trust = min(1.0, words.coverage() / weights.full_coverage) if meaning is not None and weights.full_coverage else 1.0
     parts = {"bm25": trust * weights.bm25 * _share_of_best(words.windows, docs)}
     if meaning is not None and weights.cosine:
-        parts["cosine"] = weights.cosine * np.nan_to_num(meaning.vectors.cosines(meaning.query, docs)).astype(float)
+        cosines = np.nan_to_num(meaning.vectors.cosines(meaning.query, docs)).astype(np.float64)
+        # What means the opposite is no worse than what means nothing of the kind.
+        parts["cosine"] = weights.cosine * np.maximum(0.0, cosines)
     if weights.author and query.names:
         named = signals.has_author(snapshot, docs, query.names)
         speaks_of_self = signals.has_flag(snapshot, docs, TextFlag.FIRST_PERSON)

@@ -80,10 +80,12 @@ class Ranked:
 
     Attributes:
         count: how many candidates there are.
+        is_capped: True if there would be more in an exhaustive search.
     """
 
     def __init__(self, snapshot: Snapshot, found: Relevance, *, ranking: Ranking, now_us: int) -> None:
         self.count = len(found.docs)
+        self.is_capped = found.is_capped
         self._snapshot = snapshot
         self._found = found
         self._ranking = ranking
@@ -149,6 +151,7 @@ def search(
     conditions: tuple[Condition, ...],
     ranking: Ranking,
     now_us: int,
+    is_exhaustive: bool = False,
 ) -> Ranked:
     """Return the memories that match a query, ranked.
 
@@ -161,13 +164,21 @@ def search(
         meaning: the query's vector and those of the memories, if there are any.
         kind, tags, conditions: what a candidate must satisfy; what the index cannot decide is left to the caller.
         now_us: the present, microseconds since the epoch; what has expired by then is not found.
+        is_exhaustive: leave out no candidate, however many there are.
     """
     eligibility = Eligibility(kind=kind, tags=tags, conditions=conditions, now_us=now_us)
     if query is None:
         docs = eligibility.docs(snapshot)
         found = Relevance(docs, np.zeros(len(docs)), {})
     else:
-        found = relevance(snapshot, query, meaning=meaning, eligibility=eligibility, ranking=ranking)
+        found = relevance(
+            snapshot,
+            query,
+            meaning=meaning,
+            eligibility=eligibility,
+            ranking=ranking,
+            is_exhaustive=is_exhaustive,
+        )
     return Ranked(snapshot, found, ranking=ranking, now_us=now_us)
 
 

@@ -56,8 +56,7 @@ def score_windows(snapshot: Snapshot, postings: TermPostings, windows: Windows, 
     frequencies = np.zeros(snapshot.doc_count, np.float32)
     sums = np.zeros(snapshot.doc_count, np.float32)
     first_seen = np.zeros(snapshot.doc_count, np.int32)
-    for term, count in enumerate(postings.counts.tolist()):
-        docs, tfs = postings.of_term(term)
+    for count, (docs, tfs) in zip(postings.counts.tolist(), postings.by_term(), strict=True):
         touched = _unique(_spread(frequencies, docs, tfs, windows), first_seen)
         parts = saturation(
             frequencies[touched], windows.lengths[touched], average_length=windows.average_length, k1=k1, b=b

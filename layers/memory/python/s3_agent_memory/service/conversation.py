@@ -36,6 +36,8 @@ from s3_agent_memory.service.store import MemoryService
 
 # Less than what API Gateway waits for an answer, with time left to give one.
 REQUEST_SECONDS_MAX: Final = 20.0
+# How far the clock of a client may be ahead.
+WRITE_ID_AHEAD_MAX_MS: Final = 600_000
 _PAGE_SIZE: Final = 100
 _PAGE_COUNT_MAX: Final = 10_000
 _FAILURES: Final = (BackendError, ThrottledError, CorruptError, EmbeddingError)
@@ -170,10 +172,11 @@ class ConversationService:
             write_id: the caller's; see ``SessionWrite``.
 
         Raises:
-            ValidationError: there are no turns, or too many.
+            ValidationError: there are no turns, or too many; or the id of the write is of the future.
             AccessDeniedError: the session belongs to others.
             UnknownOutcomeError: in strict mode: the turns may or may not be stored.
         """
+        self._check_write_id(write_id)
         unnamed = unnamed_session_of(namespace, contributor)
         turns = self._turns(said, contributor, self._long_term(session_id, infer=infer))
         request = SessionWrite(
@@ -188,6 +191,13 @@ class ConversationService:
         attempt = self._attempt(failure_mode)
         scheduled = attempt.run(lambda: self._writer.write(request))
         return WriteReceipt(accepted=scheduled is not None, scheduled=bool(scheduled), degraded=attempt.degraded)
+
+    def _check_write_id(self, write_id: str | None) -> None:
+        """Refuse an id of the future: a session forgets old ids, so one of the year 2286 would shut out all others."""
+        milliseconds = (write_id or "").partition("-")[0]
+        latest_ms = self._runtime.now_ms() + WRITE_ID_AHEAD_MAX_MS
+        if milliseconds.isascii() and milliseconds.isdigit() and int(milliseconds) > latest_ms:
+            raise ValidationError("write_id must begin with the present time in milliseconds since the epoch")
 
     def _turns(
         self, said: Sequence[tuple[str, str]], contributor: Contributor, long_term: LongTerm

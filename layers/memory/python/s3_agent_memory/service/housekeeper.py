@@ -95,10 +95,12 @@ class Housekeeper:
             self._due.discard(namespace)
             return is_due
 
-    def note_import(self, namespace: Namespace, write_count: int) -> None:
-        """Fold behind an import that has written so many memories since it last called this."""
-        if write_count and self._folding is Folding.LAZY:
-            self._fold(namespace)
+    def note_import(self, namespace: Namespace) -> bool:
+        """Fold behind an import that has written many memories; return False if that is an indexer's work."""
+        if self._folding is not Folding.LAZY:
+            return False
+        self._fold(namespace)
+        return True
 
     def finish_import(self, namespace: Namespace, write_count: int, *, progress: Progress) -> None:
         """Fold what an import has written since ``note_import``, and embed all that it brought if there is an embedder.
@@ -109,7 +111,8 @@ class Housekeeper:
         Args:
             progress: called with the memories embedded, and those that there are to embed.
         """
-        self.note_import(namespace, write_count)
+        if write_count:
+            self.note_import(namespace)
         if not self._vectors.has_embedder:
             return
         with self._logged_failure("embedding", namespace):

@@ -19,9 +19,10 @@ from s3_agent_memory.domain.memory import Memory
 from s3_agent_memory.domain.ranking import Ranking
 from s3_agent_memory.embedding.port import Embedder
 from s3_agent_memory.errors import CorruptError, EmbeddingError, NotFoundError, ValidationError
+from s3_agent_memory.index.eligibility import Eligibility
 from s3_agent_memory.index.query import Query, read_query
 from s3_agent_memory.index.relevance import Meaning
-from s3_agent_memory.index.searcher import latest, search
+from s3_agent_memory.index.searcher import Ranked, latest, search
 from s3_agent_memory.service.index_reader import IndexReader, View
 from s3_agent_memory.service.results import Consistency, Hit, MemoryPage, RecallResult
 from s3_agent_memory.service.runtime import Runtime
@@ -94,20 +95,45 @@ class MemoryReader:
     ) -> RecallResult:
         """Return the best memories for a query; see ``MemoryService.recall``."""
         view = self._index.view(namespace, consistency)
-        understood = self._read_query(query, view)
+        now_us = self._runtime.clock.now_us()
+        understood = self._read_query(query, view, selection, now_us)
         meaning, failed = self._embed(understood, view)
-        ranked = search(
-            view.snapshot,
-            understood,
-            meaning=meaning,
-            kind=selection.kind,
-            tags=selection.tags,
-            conditions=selection.conditions,
-            ranking=self._ranking,
-            now_us=self._runtime.clock.now_us(),
-        )
-        hits: list[Hit] = []
         corrupt: list[str] = []
+        hits: list[Hit] = []
+        for is_exhaustive in (False, True):
+            ranked = search(
+                view.snapshot,
+                understood,
+                meaning=meaning,
+                kind=selection.kind,
+                tags=selection.tags,
+                conditions=selection.conditions,
+                ranking=self._ranking,
+                now_us=now_us,
+                is_exhaustive=is_exhaustive,
+            )
+            hits = self._hits(namespace, ranked, selection, limit=limit, explain=explain, corrupt=corrupt)
+            # Where most of the best turned out not to be within the filter, the others get their turn.
+            if len(hits) >= limit or not ranked.is_capped:
+                break
+        return RecallResult(
+            hits=tuple(hits[:limit]),
+            degraded=_merged(view.degraded, failed),
+            corrupt_keys=tuple(dict.fromkeys(corrupt)),
+        )
+
+    def _hits(
+        self,
+        namespace: Namespace,
+        ranked: Ranked,
+        selection: Selection,
+        *,
+        limit: int,
+        explain: bool,
+        corrupt: list[str],
+    ) -> list[Hit]:
+        """Return at least ``limit`` candidates that are what their rows say, best first, or all there are."""
+        hits: list[Hit] = []
         start, size = 0, limit
         while len(hits) < limit and start < ranked.count:
             candidates = ranked.top(start, start + size)
@@ -116,19 +142,29 @@ class MemoryReader:
                 hits.append(Hit(score=candidate.score, memory=memory, explain=parts))
             start += len(candidates)
             size = min(_REFILL_MAX, 2 * size)
-        return RecallResult(
-            hits=tuple(hits[:limit]), degraded=_merged(view.degraded, failed), corrupt_keys=tuple(corrupt)
-        )
+        return hits
 
-    def _read_query(self, query: str, view: View) -> Query | None:
+    def _read_query(self, query: str, view: View, selection: Selection, now_us: int) -> Query | None:
         if not query.strip():
             return None
-        return read_query(query, view.snapshot, analyzer=view.analyzer, signals=self._ranking.signals)
+        eligibility = Eligibility(
+            kind=selection.kind, tags=selection.tags, conditions=selection.conditions, now_us=now_us
+        )
+        return read_query(
+            query,
+            view.snapshot,
+            analyzer=view.analyzer,
+            signals=self._ranking.signals,
+            eligibility=eligibility,
+        )
 
     def _embed(self, query: Query | None, view: View) -> tuple[Meaning | None, tuple[str, ...]]:
         """Return the vector of a query beside those of the memories; and what the answer has to do without."""
-        if query is None or view.vectors is None or self._embedder is None or not view.vectors.vector_count:
+        if query is None or view.vectors is None or self._embedder is None:
             return None, ()
+        if not view.vectors.vector_count:
+            # Vectors of another model are none that this process could use.
+            return None, ("vectors",) if view.head.manifest.model not in ("", self._embedder.name) else ()
         try:
             vector = self._embedder.embed_query(query.text)
         except EmbeddingError:

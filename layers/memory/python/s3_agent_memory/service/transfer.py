@@ -154,8 +154,7 @@ class Importer:
                     elif outcome is not None:
                         counts[outcome] += 1
                         unfolded += outcome in (_Outcome.IMPORTED, _Outcome.OVERWRITTEN)
-                if unfolded >= _FOLD_LINE_COUNT:
-                    self._housekeeper.note_import(namespace, unfolded)
+                if unfolded >= _FOLD_LINE_COUNT and self._housekeeper.note_import(namespace):
                     unfolded = 0
         self._housekeeper.finish_import(
             namespace, unfolded, progress=lambda embedded, total: progress(done + embedded, done + (total or 0))
