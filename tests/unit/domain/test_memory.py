@@ -143,7 +143,12 @@ def test_an_unknown_kind_is_refused_with_those_there_are(value: object) -> None:
             ("version", 0),
         ],
         *[("importance", 2), ("tags", "food"), ("created_at", "no"), ("updated_at", 7), ("expires_at", "no")],
-        *[("data", [1]), ("metadata", None), ("attribution", Attribution(author=""))],
+        *[
+            ("data", [1]),
+            ("metadata", None),
+            ("attribution", Attribution(author="")),
+            ("attribution", {"author": "Ann"}),
+        ],
     ],
 )
 def test_every_field_is_checked(field_name: str, value: Any) -> None:

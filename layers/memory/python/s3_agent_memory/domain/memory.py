@@ -201,9 +201,11 @@ def check_version(value: object) -> int:
     return value
 
 
-def check_attribution(value: Attribution, limits: Limits) -> Attribution:
+def check_attribution(value: object, limits: Limits) -> Attribution:
     """Return an attribution with every field checked; see ``check_label`` for the errors."""
     names = [item.name for item in fields(Attribution)]
+    if not isinstance(value, Attribution):
+        raise ValidationError("attribution must be an Attribution with any of: " + ", ".join(names))
     return Attribution(
         **{name: check_label(getattr(value, name), limits, field_name=f"attribution.{name}") for name in names}
     )
