@@ -1,10 +1,13 @@
 """Damaged bytes: cut, flipped, spliced; and JSON documents with one value replaced by something nobody expects."""
 
 import json
+import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from hypothesis import strategies as st
+
+from s3_agent_memory.index.column_file import _PREFIX, ALIGNMENT_BYTES
 
 _DEEP_LEVELS = 900
 
@@ -115,3 +118,11 @@ def _insert(draw: st.DrawFn, body: bytes) -> bytes:
 
 
 _DAMAGES: tuple[Callable[[st.DrawFn, bytes], bytes], ...] = (_flip, _cut, _splice, _leave_out, _insert)
+
+
+def repacked(body: bytes, directory: Any) -> bytes:
+    """Return a column file with another directory, under a right checksum."""
+    text = encoded(directory)
+    text += b" " * (-(len(text) + _PREFIX.size) % ALIGNMENT_BYTES)
+    magic, size_bytes, _ = _PREFIX.unpack_from(body)
+    return _PREFIX.pack(magic, len(text), zlib.crc32(text)) + text + body[_PREFIX.size + size_bytes :]

@@ -18,8 +18,9 @@ from s3_agent_memory.index.log import decode_entry
 from s3_agent_memory.index.manifest import MANIFEST_BYTES_MAX, decode_manifest
 from s3_agent_memory.index.segment import Segment
 from s3_agent_memory.index.segment_layout import COLUMN_DTYPES
+from tests.fuzz.damage import repacked
 from tests.fuzz.refusals import refusal
-from tests.fuzz.test_segments import HEADER, repacked
+from tests.fuzz.test_segments import BODY, HEADER
 
 MIB = 2**20
 NAMESPACE = "users/alice"
@@ -89,7 +90,7 @@ def test_a_segment_that_promises_many_elements_allocates_none_of_them(count: int
     directory = json.loads(json.dumps(HEADER))
     for entry in directory["columns"]:
         entry[2] = count
-    body = repacked(directory)
+    body = repacked(BODY, directory)
     assert len(directory["columns"]) == len(COLUMN_DTYPES)
     assert peak_bytes(lambda: Segment.decode(body, "some.seg")) < MIB
 

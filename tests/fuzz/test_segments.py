@@ -1,7 +1,6 @@
 """Segments: whatever a file holds, even under right checksums, it is corrupt or can be searched and merged."""
 
 import json
-import zlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -19,7 +18,7 @@ from s3_agent_memory.domain.memory import Memory
 from s3_agent_memory.domain.ranking import Ranking
 from s3_agent_memory.errors import CorruptError
 from s3_agent_memory.index.analyzer import Analyzer
-from s3_agent_memory.index.column_file import _PREFIX, decode_columns, encode_columns
+from s3_agent_memory.index.column_file import decode_columns, encode_columns
 from s3_agent_memory.index.query import Query
 from s3_agent_memory.index.row import Row, row_of_memory
 from s3_agent_memory.index.searcher import latest, search
@@ -27,7 +26,7 @@ from s3_agent_memory.index.segment import Segment, build_segment
 from s3_agent_memory.index.segment_layout import COLUMN_DTYPES, MAGIC
 from s3_agent_memory.index.segment_merge import merge_segments
 from s3_agent_memory.index.snapshot import Snapshot
-from tests.fuzz.damage import damaged, encoded, odd_documents
+from tests.fuzz.damage import damaged, odd_documents, repacked
 
 KEY = "some.seg"
 SIGNATURE = "english/1"
@@ -132,14 +131,6 @@ def _odd_elements(dtype: np.dtype[Any], row_count: int) -> list[Any]:
     return [limits.min, limits.max, limits.max - 1, *(value for value in near if value <= limits.max)]
 
 
-def repacked(directory: Any) -> bytes:
-    """Return the segment with another directory, under a right checksum."""
-    text = encoded(directory)
-    text += b" " * (-(len(text) + _PREFIX.size) % 64)
-    _, size_bytes, _ = _PREFIX.unpack_from(BODY)
-    return _PREFIX.pack(MAGIC, len(text), zlib.crc32(text)) + text + BODY[_PREFIX.size + size_bytes :]
-
-
 def test_an_intact_segment_is_read() -> None:
     assert Segment.decode(BODY, KEY).row_count == 7
     read_and_use(BODY)
@@ -171,7 +162,7 @@ def test_odd_columns_under_right_checksums_are_corrupt_or_usable(
 @MORE_EXAMPLES
 @given(odd_documents(json.loads(json.dumps(HEADER))))
 def test_an_odd_directory_under_a_right_checksum_is_corrupt_or_usable(directory: Any) -> None:
-    read_and_use(repacked(directory))
+    read_and_use(repacked(BODY, directory))
 
 
 @given(st.sampled_from(sorted(COLUMN_DTYPES)), st.sampled_from([-1, 0, 2**31, 2**32, 2**63, 2**64, 10**30]))
@@ -180,4 +171,4 @@ def test_absurd_counts_are_corrupt(name: str, count: int) -> None:
     entry = next(item for item in directory["columns"] if item[0] == name)
     entry[2] = count
     with pytest.raises(CorruptError, match=KEY):
-        Segment.decode(repacked(directory), KEY)
+        Segment.decode(repacked(BODY, directory), KEY)

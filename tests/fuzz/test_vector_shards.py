@@ -1,7 +1,6 @@
 """Vector shards: whatever a file holds, even under right checksums, it is corrupt or can be searched and merged."""
 
 import json
-import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from s3_agent_memory.errors import CorruptError
-from s3_agent_memory.index.column_file import _PREFIX, decode_columns, encode_columns
+from s3_agent_memory.index.column_file import decode_columns, encode_columns
 from s3_agent_memory.index.snapshot import Snapshot
 from s3_agent_memory.index.vector_layout import COLUMN_DTYPES, MAGIC
 from s3_agent_memory.index.vector_merge import merge_shards
 from s3_agent_memory.index.vector_scan import QueryVector
 from s3_agent_memory.index.vector_shard import VectorShard, build_shard
 from s3_agent_memory.index.vector_view import VectorView
-from tests.fuzz.damage import damaged, encoded, odd_documents
+from tests.fuzz.damage import damaged, odd_documents, repacked
 from tests.unit.index.vectors import DIMENSION, MODEL, keyed, make_shard, segment_of, unit_vectors
 
 KEY = "some.vec"
@@ -96,14 +95,6 @@ def _odd_elements(dtype: np.dtype[Any]) -> list[Any]:
     return [limits.min, limits.max, *(value for value in (0, 1, 7, 64, 1 << 62) if value <= limits.max)]
 
 
-def repacked(directory: Any) -> bytes:
-    """Return the shard with another directory, under a right checksum."""
-    text = encoded(directory)
-    text += b" " * (-(len(text) + _PREFIX.size) % 64)
-    _, size_bytes, _ = _PREFIX.unpack_from(BODY)
-    return _PREFIX.pack(MAGIC, len(text), zlib.crc32(text)) + text + BODY[_PREFIX.size + size_bytes :]
-
-
 def test_an_intact_shard_is_read() -> None:
     assert VectorShard.decode(BODY, KEY).row_count == 12
     read_and_use(BODY)
@@ -133,7 +124,7 @@ def test_odd_columns_under_right_checksums_are_corrupt_or_usable(columns: Mappin
 @MORE_EXAMPLES
 @given(odd_documents(json.loads(json.dumps(HEADER))))
 def test_an_odd_directory_under_a_right_checksum_is_corrupt_or_usable(directory: Any) -> None:
-    read_and_use(repacked(directory))
+    read_and_use(repacked(BODY, directory))
 
 
 @given(st.integers(-2, 2**20), st.sampled_from([0, 1, 6, 12]))
@@ -153,4 +144,4 @@ def test_absurd_counts_are_corrupt(name: str, count: int) -> None:
     entry = next(item for item in directory["columns"] if item[0] == name)
     entry[2] = count
     with pytest.raises(CorruptError, match=KEY):
-        VectorShard.decode(repacked(directory), KEY)
+        VectorShard.decode(repacked(BODY, directory), KEY)

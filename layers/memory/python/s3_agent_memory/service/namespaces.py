@@ -1,6 +1,6 @@
 """Finding namespaces: by looking at the keys themselves, or by the markers that schedules go by."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from s3_agent_memory import names
@@ -14,14 +14,29 @@ _PAGE_SIZE: Final = 1_000
 # Sorts after every key character that is allowed.
 _AFTER_ALL: Final = "\x7f"
 
+# Gives the namespace a key belongs to, or None, and the folder of it that may be skipped.
+Split = Callable[[str], tuple[Namespace | None, str]]
+
 
 def discover(runtime: Runtime, root: Namespace | None = None) -> Iterator[Namespace]:
     """Yield every namespace that holds anything, at or below ``root``.
 
-    This finds namespaces whose log was never folded, which have no marker yet. Listing goes page by page; what is left
-    of the last folder of a page is passed over, so a large folder costs one page.
+    This finds namespaces whose log was never folded, which have no marker yet.
     """
-    prefix = names.MEMORY_PREFIX if root is None else namespace_prefix(root)
+    return _walk(runtime, names.MEMORY_PREFIX if root is None else namespace_prefix(root), _split)
+
+
+def discover_conversations(runtime: Runtime) -> Iterator[Namespace]:
+    """Yield every namespace that has conversations."""
+    return _walk(runtime, names.SESSION_PREFIX, _split_session)
+
+
+def _walk(runtime: Runtime, prefix: str, split: Split) -> Iterator[Namespace]:
+    """Yield the namespaces of the keys below a prefix, each once.
+
+    Listing goes page by page; what is left of the last folder of a page is passed over, so a large folder costs one
+    page.
+    """
     start_after = ""
     seen: set[Namespace] = set()
     for _ in range(_STEP_COUNT_MAX):
@@ -30,7 +45,7 @@ def discover(runtime: Runtime, root: Namespace | None = None) -> Iterator[Namesp
         for item in page.objects:
             if folder and item.key.startswith(folder):
                 continue
-            namespace, folder = _split(item.key)
+            namespace, folder = split(item.key)
             # The folders of a namespace may lie on both sides of the namespaces below it.
             if namespace is not None and namespace not in seen:
                 seen.add(namespace)
@@ -40,8 +55,16 @@ def discover(runtime: Runtime, root: Namespace | None = None) -> Iterator[Namesp
         start_after = folder + _AFTER_ALL
 
 
+def _split_session(key: str) -> tuple[Namespace | None, str]:
+    path, separator, rest = key.removeprefix(names.SESSION_PREFIX).partition("/_")
+    skipped = f"{names.SESSION_PREFIX}{path}{separator}{rest.partition('/')[0]}/" if separator else key
+    try:
+        return parse_namespace(path) if separator else None, skipped
+    except ValidationError:
+        return None, skipped
+
+
 def _split(key: str) -> tuple[Namespace | None, str]:
-    """Return the namespace a key belongs to and the folder of it that may be skipped."""
     parts = key.removeprefix(names.MEMORY_PREFIX).split("/")
     for length in range(1, len(parts)):
         folder = parts[length]

@@ -2,23 +2,19 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
 from s3_agent_memory import names
-from s3_agent_memory.domain.keys import Namespace, format_namespace, parse_namespace
+from s3_agent_memory.domain.keys import Namespace, format_namespace
 from s3_agent_memory.domain.session_keys import Session, SessionKey, batches_prefix, parse_session_key
-from s3_agent_memory.errors import AgentMemoryError, ValidationError
+from s3_agent_memory.errors import AgentMemoryError
 from s3_agent_memory.service.digest_worker import RESERVE_MS, DigestWorker
+from s3_agent_memory.service.namespaces import discover_conversations
 from s3_agent_memory.service.runtime import Runtime
 from s3_agent_memory.service.session_eraser import SessionEraser
 from s3_agent_memory.service.session_index import SessionEntry, SessionIndex
 from s3_agent_memory.service.session_store import SessionStore
-
-_STEP_COUNT_MAX: Final = 1_000_000
-# Sorts after every character of a key.
-_AFTER_ALL: Final = "\x7f"
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +64,7 @@ class SessionSweeper:
         """Sweep namespace after namespace until all are done or the time runs out."""
         count = removed = 0
         failed: list[str] = []
-        for namespace in self._namespaces():
+        for namespace in discover_conversations(self._runtime):
             if remaining_ms() < RESERVE_MS:
                 return SessionSweepReport(sessions=count, removed=removed, failed=tuple(failed), is_complete=False)
             try:
@@ -116,31 +112,3 @@ class SessionSweeper:
             return key.epoch < entry.epoch and entry.is_idle
         kept = self._retention if key.suffix == names.DIGEST_SUFFIX else 0
         return key.number <= entry.done - kept
-
-    def _namespaces(self) -> Iterator[Namespace]:
-        """Yield every namespace that has conversations, passing over what lies in a folder already seen."""
-        start_after = ""
-        seen: set[Namespace] = set()
-        for _ in range(_STEP_COUNT_MAX):
-            page = self._runtime.store.list_page(names.SESSION_PREFIX, start_after=start_after)
-            folder = ""
-            for item in page.objects:
-                if folder and item.key.startswith(folder):
-                    continue
-                namespace, folder = _split(item.key)
-                if namespace is not None and namespace not in seen:
-                    seen.add(namespace)
-                    yield namespace
-            if page.is_last or not page.objects:
-                return
-            start_after = folder + _AFTER_ALL
-
-
-def _split(key: str) -> tuple[Namespace | None, str]:
-    """Return the namespace a key belongs to, and the folder of it that may be skipped."""
-    path, separator, rest = key.removeprefix(names.SESSION_PREFIX).partition("/_")
-    skipped = f"{names.SESSION_PREFIX}{path}{separator}{rest.partition('/')[0]}/" if separator else key
-    try:
-        return parse_namespace(path) if separator else None, skipped
-    except ValidationError:
-        return None, skipped
