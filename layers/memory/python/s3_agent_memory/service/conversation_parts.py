@@ -22,7 +22,8 @@ from s3_agent_memory.service.session_reader import SessionReader
 from s3_agent_memory.service.session_store import SessionStore
 from s3_agent_memory.service.session_sweeper import SessionSweeper
 from s3_agent_memory.service.session_writer import SessionWriter
-from s3_agent_memory.service.store import MemoryService, Services
+from s3_agent_memory.service.store import MemoryService
+from s3_agent_memory.service.store_base import Services
 from s3_agent_memory.service.truth import Truth
 from s3_agent_memory.service.workers import Workers
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import builtins
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import TypeVar
 
 from s3_agent_memory.domain.clock import to_datetime
 from s3_agent_memory.domain.filters import parse_filter
 from s3_agent_memory.domain.ids import check_id
 from s3_agent_memory.domain.keys import Namespace, format_namespace, parse_namespace
 from s3_agent_memory.domain.kinds import Kind, check_kind
-from s3_agent_memory.domain.limits import Limits
 from s3_agent_memory.domain.memory import (
     UNSET,
     Attribution,
@@ -27,68 +23,22 @@ from s3_agent_memory.domain.memory import (
     expiry_after,
 )
 from s3_agent_memory.domain.timestamps import parse_timestamp
-from s3_agent_memory.errors import ConflictError, LimitExceededError, ThrottledError, ValidationError
-from s3_agent_memory.service.head import IndexBrokenError
-from s3_agent_memory.service.housekeeper import Housekeeper
-from s3_agent_memory.service.index_reader import IndexReader
-from s3_agent_memory.service.namespaces import discover
-from s3_agent_memory.service.pruner import Pruner
-from s3_agent_memory.service.reader import MemoryReader, Selection
-from s3_agent_memory.service.reindexer import Reindexer
+from s3_agent_memory.errors import LimitExceededError, ValidationError
+from s3_agent_memory.service.maintenance import StoreMaintenance
+from s3_agent_memory.service.reader import Selection
 from s3_agent_memory.service.results import (
     Consistency,
-    ImportReport,
     MemoryPage,
-    Progress,
-    PruneReport,
     RecallResult,
-    ReindexReport,
-    Stats,
-    SweepReport,
-    no_progress,
 )
-from s3_agent_memory.service.runtime import Runtime
-from s3_agent_memory.service.statistics import Statistician
-from s3_agent_memory.service.sweeper import Sweeper
-from s3_agent_memory.service.transfer import Exporter, Importer
-from s3_agent_memory.service.vector_keeper import VectorKeeper
-from s3_agent_memory.service.writer import MemoryWriter
-
-NamespaceLike = str | Sequence[str]
-_T = TypeVar("_T")
+from s3_agent_memory.service.store_base import NamespaceLike
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Services:
-    """The services a memory store is made of."""
-
-    writer: MemoryWriter
-    reader: MemoryReader
-    index: IndexReader
-    housekeeper: Housekeeper
-    pruner: Pruner
-    sweeper: Sweeper
-    reindexer: Reindexer
-    statistician: Statistician
-    exporter: Exporter
-    importer: Importer
-    vectors: VectorKeeper
-
-
-class MemoryService:
+class MemoryService(StoreMaintenance):
     """Memories of any namespace. Safe for many threads; as many processes as you like may use one store at once.
 
     A namespace is written ``"users/alice"`` or ``("users", "alice")``. Two namespaces never see each other.
     """
-
-    def __init__(self, runtime: Runtime, services: Services) -> None:
-        self._runtime = runtime
-        self._services = services
-
-    @property
-    def limits(self) -> Limits:
-        """The limits of this store."""
-        return self._runtime.limits
 
     def remember(
         self,
@@ -325,117 +275,6 @@ class MemoryService:
             return self._services.reader.list_page(place, selection, limit=count, cursor=cursor, consistency=level)
 
         return self._with_index(place, read)
-
-    def prune_expired(self, namespace: NamespaceLike, *, progress: Progress = no_progress) -> PruneReport:
-        """Forget all memories that are past their expiry."""
-        place = parse_namespace(namespace)
-        report = self._with_index(place, lambda: self._services.pruner.prune(place, progress=progress))
-        if report.forgotten:
-            self._services.housekeeper.tidy(place)
-        return report
-
-    def sweep(self, namespace: NamespaceLike) -> SweepReport:
-        """Compare all objects with the index, repair what differs, merge segments and collect garbage."""
-        place = parse_namespace(namespace)
-        return self._with_index(place, lambda: self._services.sweeper.sweep(place))
-
-    def reindex(self, namespace: NamespaceLike, *, progress: Progress = no_progress) -> ReindexReport:
-        """Rebuild the index from the objects; searching and writing go on meanwhile.
-
-        With an embedder, every memory then gets a vector of its model, which becomes that of the namespace. Vectors
-        of the same model and text are kept.
-
-        Args:
-            progress: called with the memories indexed, then with those and the memories embedded.
-
-        Raises:
-            ConflictError: other processes kept rewriting the index at the same time.
-            EmbeddingError: the index is rebuilt, but the embedder failed.
-        """
-        place = parse_namespace(namespace)
-        report = self._services.reindexer.reindex(place, progress=progress)
-        indexed = report.memories
-        embedding = self._services.vectors.embed(
-            place, takes_over=True, progress=lambda done, total: progress(indexed + done, indexed + (total or 0))
-        )
-        if embedding is None:
-            return report
-        self._services.vectors.merge(place)
-        return replace(report, embedded=embedding.embedded)
-
-    def stats(self, namespace: NamespaceLike) -> Stats:
-        """Return figures about a namespace."""
-        place = parse_namespace(namespace)
-        return self._with_index(place, lambda: self._services.statistician.stats(place))
-
-    def namespaces(self, prefix: NamespaceLike | None = None) -> builtins.list[str]:
-        """Return the namespaces that hold anything, in order, those at or below ``prefix`` if it is given."""
-        root = None if prefix is None else parse_namespace(prefix)
-        return sorted(format_namespace(namespace) for namespace in discover(self._runtime, root))
-
-    def export(
-        self,
-        namespace: NamespaceLike,
-        *,
-        include_expired: bool = False,
-        progress: Progress = no_progress,
-        on_corrupt: Callable[[str], None] = lambda _: None,
-    ) -> Iterator[str]:
-        """Yield every memory as one line of JSON (without the newline), read from the objects themselves.
-
-        Args:
-            on_corrupt: called with the key of each object that cannot be read.
-        """
-        return self._services.exporter.export(
-            parse_namespace(namespace), include_expired=include_expired, progress=progress, on_corrupt=on_corrupt
-        )
-
-    def import_(
-        self,
-        namespace: NamespaceLike,
-        lines: Iterable[str | bytes],
-        *,
-        overwrite: bool = False,
-        resurrect: bool = False,
-        progress: Progress = no_progress,
-    ) -> ImportReport:
-        """Store memories from JSON lines into ``namespace``, whatever namespace the lines name.
-
-        Ids that exist are skipped, forgotten ids refused. A wrong line is reported with its number; the others go on.
-
-        Args:
-            overwrite: replace memories whose id exists.
-            resurrect: allow forgotten ids.
-        """
-        place = parse_namespace(namespace)
-        return self._services.importer.import_lines(
-            place, lines, overwrite=overwrite, resurrect=resurrect, progress=progress
-        )
-
-    def _with_index(self, namespace: Namespace, action: Callable[[], _T]) -> _T:
-        """Run an action; should the index be broken, rebuild it from the objects and run it once more."""
-        try:
-            result = action()
-        except IndexBrokenError:
-            result = self._run_rebuilt(namespace, action)
-        self._services.housekeeper.note_log(namespace, self._services.index.last_known_tail(namespace))
-        return result
-
-    def _run_rebuilt(self, namespace: Namespace, action: Callable[[], _T]) -> _T:
-        """Rebuild the index and run an action.
-
-        Raises:
-            ThrottledError: neither this process nor another has finished a rebuild.
-        """
-        try:
-            self._services.reindexer.reindex(namespace)
-        except ConflictError:
-            # Others rebuild it at this moment, or this process slept through a rebuild of its own.
-            try:
-                return action()
-            except IndexBrokenError as error:
-                raise ThrottledError("the index is being rebuilt; send the same request again later") from error
-        return action()
 
     def _selection(
         self, kind: Kind | str | None, tags: Iterable[str], conditions: Mapping[str, object] | None
