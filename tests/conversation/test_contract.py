@@ -193,6 +193,13 @@ def test_a_foreign_session_is_neither_read_nor_joined(full: Service) -> None:
     assert (found["short_term"]["window"], found["medium_term"]["summary"]) == ([], "")
 
 
+def test_an_administrator_who_acts_for_somebody_brings_them_into_no_session_of_others(full: Service) -> None:
+    body = {"attribution": {"principal": "bob", "session_id": "s1"}, "role": "user", "content": "let me in"}
+    refused = full.send("/v1/write", body, x_actor="bob").status
+    found = full.send("/v1/recall", {"scope": SESSION, "query": "city"}, token=full.token("bob")).json
+    assert (refused, found["short_term"]["window"]) == (403, [])
+
+
 def test_the_store_is_for_administrators_who_act_for_themselves(full: Service) -> None:
     body = {"scope": {"level": "store"}, "query": "city"}
     statuses = [

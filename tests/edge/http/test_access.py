@@ -2,6 +2,10 @@
 
 import pytest
 
+from s3_agent_memory.domain.keys import parse_namespace
+from s3_agent_memory.domain.session_keys import derived_id, session_of
+from s3_agent_memory.edge import http_auth
+from s3_agent_memory.errors import BackendError
 from tests.functions import deployment
 from tests.functions.deployment import Client, fresh_namespace, make_client
 
@@ -85,11 +89,21 @@ def test_a_grant_sent_as_a_header_or_body_is_worth_nothing():
     assert answer.status == 401
 
 
-def test_a_storage_failure_behind_the_authorizer_is_503_and_not_401():
-    event = deployment.make_event("GET", "/v1/stats")
-    event["requestContext"]["authorizer"] = {"lambda": {"error": "backend"}}
-    answer = deployment.answer_of(deployment.load_handler("http_api").lambda_handler(event, deployment.Context()))
-    assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+class _FailingVerifier:
+    def verify(self, token):  # noqa: ARG002
+        raise BackendError("the storage is down")
+
+
+def test_a_token_that_could_not_be_checked_is_no_answer_of_the_authorizer_that_would_be_kept():
+    event = {"headers": {"authorization": "Bearer whatever"}}
+    with pytest.raises(BackendError):
+        http_auth.authorize(event, _FailingVerifier())
+
+
+def test_a_client_may_not_take_the_id_that_a_conversation_will_need(client):
+    derived = derived_id(session_of(parse_namespace(client.namespace), "s1"), 1, 1, 0)
+    answer = client.send("POST", "/v1/memories", {"content": "squatter", "id": derived})
+    assert (answer.status, answer.code) == (400, "validation")
 
 
 @pytest.mark.parametrize(("method", "path", "body"), WRITES)

@@ -26,10 +26,15 @@ class Caller:
     is_admin: bool
     has_actor: bool = False
 
-    @property
-    def joins_as(self) -> str | None:
-        """The principal that must be a member of a session to write to it; None lets every write pass."""
-        return None if self.is_admin else self.principal
+    def joins_as(self, contributor: Contributor) -> str | None:
+        """Return the principal that must be a member of a session to write to it; None lets every write pass.
+
+        An administrator who acts for somebody joins sessions as that one, so that a backend which takes session ids
+        from its users brings none of them into a session of others.
+        """
+        if not self.is_admin:
+            return self.principal
+        return contributor.principal if self.has_actor else None
 
 
 def caller_of(grant: Grant, *, has_actor: bool = False) -> Caller:

@@ -3,6 +3,9 @@
 The authorizer answers "authorized" to every request. API Gateway would turn a refusal into 403 without the headers a
 client needs, so a request without a valid token travels on with an ``error`` in its context and the function behind
 answers 401. That fails closed: no grant in the context means 401, and nothing but the context is ever trusted.
+
+API Gateway keeps what the authorizer answers for a while. So only what holds for a while is an answer; where the token
+could not be checked (the storage or the identity provider failed), the authorizer fails, which is not kept.
 """
 
 from collections.abc import Mapping
@@ -14,9 +17,8 @@ from s3_agent_memory.domain.clock import Clock, SystemClock
 from s3_agent_memory.domain.grants import TOKEN_PREFIX, Grant, Permission, parse_permissions
 from s3_agent_memory.domain.keys import Namespace, format_namespace, parse_namespace
 from s3_agent_memory.domain.timestamps import format_timestamp, parse_timestamp
-from s3_agent_memory.edge.http_problems import HttpError, InvalidTokenError
-from s3_agent_memory.errors import AccessDeniedError, AgentMemoryError, AuthenticationError, ValidationError
-from s3_agent_memory.wire.problems import make_problem
+from s3_agent_memory.edge.http_problems import InvalidTokenError
+from s3_agent_memory.errors import AccessDeniedError, AuthenticationError, ValidationError
 
 _SCHEME: Final = "bearer "
 _NO_TOKEN: Final = "no_token"
@@ -72,13 +74,17 @@ class Access:
 
 
 def authorize(event: Mapping[str, Any], tokens: TokenVerifier) -> dict[str, Any]:
-    """Return the simple response (payload format 2.0) of the Lambda authorizer; see the module's docstring."""
+    """Return the simple response (payload format 2.0) of the Lambda authorizer; see the module's docstring.
+
+    Raises:
+        AgentMemoryError: the token could not be checked now.
+    """
     token = _bearer_token(event)
     if token is None:
         return _pass_on({"error": _NO_TOKEN})
     try:
         return _pass_on(_grant_to_context(tokens.verify(token)))
-    except AgentMemoryError as error:
+    except (AccessDeniedError, AuthenticationError) as error:
         return _pass_on({"error": error.code})
 
 
@@ -95,7 +101,6 @@ def read_grant(event: Mapping[str, Any], *, now_us: int) -> Grant:
     Raises:
         AuthenticationError: there is no valid grant.
         AccessDeniedError: the token is valid, but its scopes allow nothing.
-        HttpError: the token could not be verified (the storage or the identity provider failed).
     """
     context = ((event.get("requestContext") or {}).get("authorizer") or {}).get("lambda") or {}
     _refuse_error(context.get("error"))
@@ -113,11 +118,9 @@ def _refuse_error(code: object) -> None:
         return
     if code == _NO_TOKEN:
         raise AuthenticationError(_MISSING)
-    if code == AuthenticationError.code:
-        raise InvalidTokenError(_INVALID)
     if code == AccessDeniedError.code:
         raise AccessDeniedError(_NO_SCOPE)
-    raise HttpError(make_problem(str(code), "the token could not be verified"), headers={"Retry-After": "1"})
+    raise InvalidTokenError(_INVALID)
 
 
 def _bearer_token(event: Mapping[str, Any]) -> str | None:

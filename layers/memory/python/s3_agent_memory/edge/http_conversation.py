@@ -26,7 +26,11 @@ from s3_agent_memory.wire import conversation as wire
 
 NamespaceParam = Annotated[str | None, Query(description="Namespace inside the grant of a prefix token.")]
 ActorParam = Annotated[
-    str | None, Header(alias="x-actor", description="On whose behalf the request is made; refuses the scope `store`.")
+    str | None,
+    Header(
+        alias="x-actor",
+        description="On whose behalf the request is made; refuses the scope `store`, and sessions of other principals.",
+    ),
 ]
 
 
@@ -86,13 +90,14 @@ class ConversationEndpoints:
         """Append turns to a session. Without a session they go to long-term memory at once."""
         with _problems_with_an_error_field():
             place, caller = self._enter(Permission.WRITE, namespace, x_actor)
+            contributor = self._contributor(body.attribution, caller)
             receipt = self._service.write(
                 place,
                 check_identity(body.attribution.session_id, self._limits, name="session_id"),
                 [(turn.role, turn.content) for turn in body.all_turns()],
-                contributor=self._contributor(body.attribution, caller),
+                contributor=contributor,
                 infer=body.infer,
-                joins_as=caller.joins_as,
+                joins_as=caller.joins_as(contributor),
                 write_id=body.write_id,
                 failure_mode=_failure_mode(body.failure_mode),
             )

@@ -12,6 +12,7 @@ from pydantic import ValidationError as ShapeError
 from s3_agent_memory.bootstrap import MemoryStore
 from s3_agent_memory.domain.grants import Permission
 from s3_agent_memory.domain.memory import Attribution
+from s3_agent_memory.domain.session_keys import parse_derived_id
 from s3_agent_memory.edge.documents import (
     ANSWER_BYTES_MAX,
     Document,
@@ -22,6 +23,7 @@ from s3_agent_memory.edge.documents import (
 )
 from s3_agent_memory.edge.http_auth import Access
 from s3_agent_memory.edge.http_problems import invalid_request, problem_of
+from s3_agent_memory.errors import ValidationError
 from s3_agent_memory.wire import problems
 from s3_agent_memory.wire.problems import Problem, make_problem
 from s3_agent_memory.wire.requests import (
@@ -74,7 +76,7 @@ class Operations:
             data=request.data,
             metadata=request.metadata,
             attribution=_attribution(request.attribution),
-            id=request.id,
+            id=_claimed_id(access, request.id),
             resurrect=request.resurrect,
         )
         query = "" if access.requested is None else "?" + urlencode({"namespace": access.requested})
@@ -145,6 +147,18 @@ class Operations:
         if isinstance(operation, GetOperation):
             return self.get(access, operation.id)
         return self.forget(access, operation.id, operation.reason)
+
+
+def _claimed_id(access: Access, memory_id: str | None) -> str | None:
+    """Return the id that a client chose; taking one that a conversation needs keeps its fact from being stored.
+
+    Raises:
+        ValidationError: it is such an id, and the client is no administrator.
+    """
+    is_derived = memory_id is not None and parse_derived_id(memory_id) is not None
+    if is_derived and Permission.ADMIN not in access.grant.permissions:
+        raise ValidationError("ids of this form are made for the memories of conversations; choose another one")
+    return memory_id
 
 
 def _problem_result(problem: Problem) -> Document:
