@@ -45,6 +45,8 @@ class FunctionSpec:
         timeout_seconds: how long one invocation may take, or where the settings say it.
         access: what it may do with objects.
         embeds: True if it makes vectors, unless the settings say that there are none.
+        converses: True if it takes part in conversations.
+        generates: True if it calls a language model.
         is_mcp: True if it speaks MCP.
         verifies_tokens: True if it looks at the tokens of clients.
         is_fast_start: True if people wait for it: it starts from a snapshot.
@@ -56,6 +58,8 @@ class FunctionSpec:
     timeout_seconds: int | Callable[[Settings], int]
     access: Access
     embeds: bool = False
+    converses: bool = False
+    generates: bool = False
     is_mcp: bool = False
     verifies_tokens: bool = False
     is_fast_start: bool = False
@@ -89,6 +93,7 @@ HTTP_API: Final = FunctionSpec(
         list=(*ALL_MEMORY, *ALL_SESSIONS),
     ),
     embeds=True,
+    converses=True,
     is_fast_start=True,
 )
 MCP_ENDPOINT: Final = FunctionSpec(
@@ -143,6 +148,8 @@ DIGESTER: Final = FunctionSpec(
         list=(*ALL_MEMORY, *ALL_SESSIONS),
     ),
     embeds=True,
+    converses=True,
+    generates=True,
     is_scheduled=True,
 )
 PRUNER: Final = FunctionSpec(

@@ -12,6 +12,7 @@ from constructs import Construct
 
 from infra import names
 from infra.acknowledgements import acknowledge, acknowledge_wildcards, logical_id_of
+from infra.environments import invocation, models_of, with_api_key
 from infra.function_table import FunctionSpec
 from infra.layer_build import ROOT
 from infra.log_groups import make_log_group
@@ -44,7 +45,7 @@ class MemoryFunction(Construct):
         super().__init__(scope, spec.construct_id)
         self.spec = spec
         log_group = make_log_group(self, "Log", retention_days=settings.log_retention_days)
-        self.role = self._make_role(bucket, log_group)
+        self.role = self._make_role(bucket, log_group, settings)
         runtime = make_runtime(settings)
         has_snapshot = spec.is_fast_start and settings.snap_start and runtime.supports_snap_start
         self.function = lambda_.Function(
@@ -63,6 +64,8 @@ class MemoryFunction(Construct):
                 names.ENV_URL: f"s3://{bucket.bucket_name}",
                 names.ENV_LANGUAGE: settings.language,
                 names.ENV_EMBEDDINGS: settings.embeddings if spec.embeds else "none",
+                **(settings.conversation if spec.converses else {}),
+                **(with_api_key(settings.model, settings.model_api_key_secret_arn) if spec.generates else {}),
             },
             log_group=log_group,
             logging_format=lambda_.LoggingFormat.JSON,
@@ -85,7 +88,7 @@ class MemoryFunction(Construct):
         for name, value in environment.items():
             self.function.add_environment(name, value)
 
-    def _make_role(self, bucket: s3.Bucket, log_group: logs.LogGroup) -> iam.Role:
+    def _make_role(self, bucket: s3.Bucket, log_group: logs.LogGroup, settings: Settings) -> iam.Role:
         role = iam.Role(
             self,
             "Role",
@@ -94,6 +97,13 @@ class MemoryFunction(Construct):
         )
         for statement in self.spec.access.statements(bucket):
             role.add_to_policy(statement)
+        if self.spec.generates and (calls_model := invocation(settings.model)):
+            role.add_to_policy(calls_model)
+            acknowledge_wildcards(
+                role,
+                [models_of(settings.model)],
+                reason="An inference profile calls its one model in any region of its group.",
+            )
         log_group.grant_write(role)
         if bucket.encryption_key is not None:
             # Writers decrypt too: a condition on an object is checked by reading it.

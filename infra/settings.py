@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final, Self
 
 from infra import context_values as values
+from infra import environments, names
 from infra.queue_settings import QueueSettings, long_runs, short_runs
 
 _CAMEL_CASE: Final = re.compile(r"[a-z]+([A-Z][a-z]*)*")
@@ -59,6 +60,9 @@ class Settings:
             that register.
         cognito: make a user pool, and accept its tokens.
         cognito_domain_prefix: of its login pages; by default the name of the stack and the account.
+        conversation: how conversations are remembered, as environment variables of the functions.
+        model: which language model writes digests and extracts facts, as environment variables of the functions.
+        model_api_key_secret_arn: of the secret in Secrets Manager that holds the model's API key.
         alarm_email: address that alarms are sent to.
         alarm_topic_arn: SNS topic that exists already, instead of an address.
     """
@@ -107,6 +111,9 @@ class Settings:
     oidc_redirect_uris: tuple[str, ...] = ()
     cognito: bool = False
     cognito_domain_prefix: str | None = None
+    conversation: Mapping[str, str]
+    model: Mapping[str, str]
+    model_api_key_secret_arn: str | None = None
     alarm_email: str | None = None
     alarm_topic_arn: str | None = None
 
@@ -124,7 +131,7 @@ class Settings:
         unknown = sorted(key for key in context if _CAMEL_CASE.fullmatch(key) and key not in parsers)
         if unknown:
             raise ValueError(f"there is no setting {unknown[0]!r}; there are {', '.join(sorted(parsers))}")
-        values: dict[str, Any] = {"reserved_concurrency": {}}
+        values: dict[str, Any] = {"reserved_concurrency": {}, "conversation": {}, "model": {}}
         for field in fields(cls):
             key = context_key(field.name)
             if context.get(key) is not None and context[key] != "":
@@ -186,6 +193,8 @@ class Settings:
             )
         if "*" in self.cors_allow_origins and len(self.cors_allow_origins) > 1:
             raise ValueError("corsAllowOrigins must be '*' or a list of origins, not both")
+        if self.model_api_key_secret_arn is not None and names.ENV_MODEL_BASE_URL not in self.model:
+            raise ValueError("modelApiKeySecretArn and a model with MODEL_BASE_URL go together")
         self._check_identity()
 
     def _check_identity(self) -> None:
@@ -264,6 +273,9 @@ def _parsers(function_names: frozenset[str]) -> Mapping[str, values.Parser]:
         "oidcRedirectUris": values.words(r"[a-z][a-z0-9.+-]{1,50}://\S{1,500}", "callback URLs"),
         "cognito": values.boolean,
         "cognitoDomainPrefix": values.text(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", "lower-case letters, digits and '-'"),
+        "conversation": environments.conversation,
+        "model": environments.model,
+        "modelApiKeySecretArn": values.arn("secretsmanager"),
         "alarmEmail": values.text(r"[^@\s]{1,64}@[^@\s]{1,255}", "an e-mail address"),
         "alarmTopicArn": values.arn("sns"),
     }

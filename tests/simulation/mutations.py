@@ -88,6 +88,20 @@ def _stale_body() -> list[Any]:
     return [_set(head.HeadStore, "commit", commit)]
 
 
+def _stamp_in_swap() -> list[Any]:
+    read_ms: list[int] = []
+
+    def stamp(manifest: Any, now_ms: int) -> Any:
+        read_ms.append(now_ms)
+        return manifests.stamp(manifest, now_ms)
+
+    def replace_segments(*args: Any, **options: Any) -> Any:
+        swapped = manifests.replace_segments(*args, **options)
+        return None if swapped is None else manifests.stamp(swapped, read_ms[-1])
+
+    return [_set(compactor, "stamp", stamp), _set(compactor, "replace_segments", replace_segments)]
+
+
 def _stamp_in_fold() -> list[Any]:
     original = manifests.add_fold
 
@@ -358,6 +372,7 @@ MUTATIONS: dict[str, Mutation] = {
     ),
     "stale_body_with_new_etag": Mutation("a lost swap is repeated with the old body", _stale_body),
     "stamp_inside_the_fold": Mutation("a fold stamps its own log entries", _stamp_in_fold, SCRIPTED),
+    "stamp_inside_the_swap": Mutation("a merge stamps what it replaces itself", _stamp_in_swap, SCRIPTED),
     "clock_watermark": Mutation("log entries older than the newest folded one count as folded", _clock_watermark),
     "no_log_grace": Mutation(
         "folded log entries are deleted at once", lambda: [_set(folder, "LOG_GRACE_MS", -_FOREVER_MS)], SCRIPTED

@@ -172,6 +172,28 @@ def a_memory_is_written_while_a_sweep_looks_around() -> None:
     stage.run(elsewhere, "recall")
 
 
+def a_merge_stalls_until_its_trash_would_be_old() -> None:
+    """A reader reads the manifest just before the swap lands, and asks for its segment just after."""
+    stage = Stage()
+    here, elsewhere, reading = stage.instance(), stage.instance(), stage.instance()
+    for _ in range(FAN_OUT):
+        stage.run(elsewhere, "create", "tidy")
+    # A segment that names log entries is not merged until they are gone.
+    stage.wait(2 * LOG_GRACE_MS)
+    stage.run(elsewhere, "create", "tidy")
+    stage.wait(2 * LOG_GRACE_MS)
+    stage.run(elsewhere, "create")
+    merging = stage.go(stage.start("tidy", here), "put", "HEAD")
+    stage.step(merging)
+    sleeper = stage.go(merging, "put", "HEAD")
+    stage.wait(2 * TRASH_GRACE_MS)
+    reader = stage.go(stage.start("recall", reading), "get", "segments")
+    stage.go(sleeper)
+    # The first collection deals with what merges of before left, if any.
+    stage.run(elsewhere, "collect", "collect")
+    stage.go(reader)
+
+
 def two_forget_different_versions() -> None:
     """The one that saw the earlier version writes its tombstone last."""
     stage = Stage()
@@ -198,6 +220,7 @@ def an_embedder_sleeps_while_its_upload_is_collected() -> None:
 STORIES: Final[dict[str, Callable[[], None]]] = {
     "no_log_grace": a_log_is_folded_and_cleaned_up_while_readers_read,
     "stamp_inside_the_fold": a_fold_stalls_between_its_upload_and_its_swap,
+    "stamp_inside_the_swap": a_merge_stalls_until_its_trash_would_be_old,
     "old_uploads_committed": a_fold_sleeps_behind_its_upload,
     "no_fence_before_orphans": a_fold_sleeps_while_its_upload_is_collected,
     "swaps_doubted_for_ever": a_swap_without_an_answer_is_repeated_much_later,

@@ -11,6 +11,7 @@ SYMPTOMS = {
     "old_uploads_committed": "the manifest names .*, which does not exist",
     "tombstone_falls": "the truth of id-0 falls",
     "stamp_inside_the_fold": "recall shows .* at v0, acknowledged was v1",
+    "stamp_inside_the_swap": "is gone .* ms after its manifest was read",
     "no_fence_before_orphans": "the manifest names .*, which does not exist",
     "swaps_doubted_for_ever": "the manifest names .*, which does not exist",
     "drop_deletion_rows_early": "the index shows id-0, which was forgotten",

@@ -27,7 +27,7 @@ from s3_agent_memory.index.manifest import (
     replace_segments,
     replace_vectors,
     set_embedding,
-    stamp_folds,
+    stamp,
 )
 
 NAMES = st.from_regex("[0-9a-z][0-9a-z-]{0,11}", fullmatch=True)
@@ -40,10 +40,10 @@ MANIFESTS = st.builds(
     analyzer=NAMES,
     segments=st.lists(st.builds(SegmentRef, NAMES, COUNTS, COUNTS), max_size=4).map(tuple),
     folds=st.lists(st.builds(FoldRef, NAMES, st.none() | COUNTS), max_size=4).map(tuple),
-    trash=st.lists(st.builds(TrashRef, NAMES, COUNTS), max_size=4).map(tuple),
+    trash=st.lists(st.builds(TrashRef, NAMES, st.none() | COUNTS), max_size=4).map(tuple),
     embedding=st.none() | st.builds(EmbeddingRef, MODELS, COUNTS),
     vectors=st.lists(st.builds(VectorRef, NAMES, COUNTS, COUNTS, MODELS), max_size=4).map(tuple),
-    vector_trash=st.lists(st.builds(TrashRef, NAMES, COUNTS), max_size=4).map(tuple),
+    vector_trash=st.lists(st.builds(TrashRef, NAMES, st.none() | COUNTS), max_size=4).map(tuple),
 )
 
 A, B, C, D = (SegmentRef(name, 10, 1_000) for name in "abcd")
@@ -114,13 +114,25 @@ def test_a_segment_that_is_not_in_use_is_no_fold() -> None:
 
 
 def test_a_stamp_is_given_once() -> None:
-    manifest = stamp_folds(manifest_of(A, B, folds=(FoldRef("a", 5), FoldRef("b", None))), 9)
+    manifest = stamp(manifest_of(A, B, folds=(FoldRef("a", 5), FoldRef("b", None))), 9)
     assert manifest.folds == (FoldRef("a", 5), FoldRef("b", 9))
+
+
+def test_replaced_files_are_stamped_once_as_well() -> None:
+    manifest = stamp(manifest_of(A, trash=(TrashRef("b", 5), TrashRef("c"))), 9)
+    assert manifest.trash == (TrashRef("b", 5), TrashRef("c", 9))
+    assert stamp(manifest_with(V, vector_trash=(TrashRef("w"),)), 9).vector_trash == (TrashRef("w", 9),)
+
+
+def test_a_swap_leaves_what_it_replaces_without_a_stamp() -> None:
+    swapped = replace_segments(stamp(manifest_of(A, B), 9), ["a"], (D,), analyzer=ENGLISH)
+    assert swapped is not None
+    assert swapped.trash == (TrashRef("a", None),)
 
 
 def test_stamping_nothing_is_no_change() -> None:
     manifest = manifest_of(A, folds=(FoldRef("a", 5),))
-    assert stamp_folds(manifest, 9) is manifest
+    assert stamp(manifest, 9) is manifest
 
 
 def test_a_fold_is_dropped_once_its_log_entries_are_gone() -> None:
@@ -138,12 +150,12 @@ def test_dropping_what_is_not_there_is_no_change() -> None:
 
 
 def swap(manifest: Manifest, inputs: str, outputs: tuple[SegmentRef, ...], analyzer: str = ENGLISH) -> Manifest | None:
-    return replace_segments(manifest, list(inputs), outputs, analyzer=analyzer, now_ms=100)
+    return replace_segments(manifest, list(inputs), outputs, analyzer=analyzer)
 
 
 def test_inputs_go_to_the_trash_with_the_time() -> None:
     swapped = swap(manifest_of(A, B, C), "ab", (D,))
-    assert swapped == manifest_of(D, C, trash=(TrashRef("a", 100), TrashRef("b", 100)))
+    assert swapped == manifest_of(D, C, trash=(TrashRef("a"), TrashRef("b")))
 
 
 def test_a_compaction_whose_input_was_replaced_is_abandoned() -> None:
@@ -173,7 +185,7 @@ def test_a_rebuild_may_change_the_analyzer() -> None:
 
 def test_a_rebuild_of_nothing_leaves_no_segments() -> None:
     swapped = swap(manifest_of(A), "a", ())
-    assert swapped == manifest_of(trash=(TrashRef("a", 100),))
+    assert swapped == manifest_of(trash=(TrashRef("a"),))
 
 
 def test_a_file_is_known_while_it_is_in_use_in_the_trash_or_awaits_clean_up() -> None:
@@ -189,7 +201,7 @@ def manifest_with(*vectors: VectorRef, **values: Any) -> Manifest:
 
 
 def swap_vectors(manifest: Manifest, inputs: str, *outputs: VectorRef, witnesses: str = "") -> Manifest | None:
-    return replace_vectors(manifest, list(inputs), outputs, witnesses=list(witnesses), now_ms=100)
+    return replace_vectors(manifest, list(inputs), outputs, witnesses=list(witnesses))
 
 
 def test_the_first_shard_decides_on_the_model() -> None:
@@ -219,7 +231,7 @@ def test_a_model_is_set_once_and_keeps_its_time() -> None:
 
 def test_replaced_shards_go_to_a_trash_of_their_own() -> None:
     swapped = swap_vectors(manifest_with(V, W, FOREIGN), "vw", X)
-    assert swapped == manifest_with(X, FOREIGN, vector_trash=(TrashRef("v", 100), TrashRef("w", 100)))
+    assert swapped == manifest_with(X, FOREIGN, vector_trash=(TrashRef("v"), TrashRef("w")))
 
 
 def test_a_swap_of_shards_that_were_replaced_meanwhile_is_abandoned() -> None:
@@ -237,7 +249,7 @@ def test_a_swap_of_shards_that_landed_already_changes_nothing() -> None:
 
 
 def test_shards_may_be_replaced_by_nothing() -> None:
-    assert swap_vectors(manifest_with(V), "v") == manifest_with(vector_trash=(TrashRef("v", 100),))
+    assert swap_vectors(manifest_with(V), "v") == manifest_with(vector_trash=(TrashRef("v"),))
 
 
 def test_a_rebuild_leaves_the_vectors_alone() -> None:
@@ -287,7 +299,7 @@ def test_generations_differ_in_bytes_even_where_nothing_else_changed() -> None:
         *[changed(vectors=None), changed(vectors=[["v", 1, 1]]), changed(vectors=[["v", 1, 1, ""]])],
         *[changed(vectors=[["../v", 1, 1, "m"]]), changed(vectors=[["v", 1, 1, "m" * (MODEL_LENGTH_MAX + 1)]])],
         *[changed(embedding="m"), changed(embedding=["m"]), changed(embedding=["", 1]), changed(vector_trash=None)],
-        *[changed(folds=[["a", "soon"]]), changed(trash=[["a", None]]), changed(trash=["ab"]), changed(version=True)],
+        *[changed(folds=[["a", "soon"]]), changed(trash=[["a", "soon"]]), changed(trash=["ab"]), changed(version=True)],
     ],
 )
 def test_what_is_no_manifest_is_reported_with_its_key(body: bytes) -> None:

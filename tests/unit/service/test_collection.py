@@ -16,6 +16,7 @@ def trash_a_segment(world: World) -> str:
     world.clean_up_log()
     (replaced,) = world.index_files("segments")
     world.another_process().memories.reindex(NAMESPACE)
+    assert world.empty_trash() == 0
     return replaced
 
 
@@ -47,10 +48,20 @@ def test_a_replaced_segment_goes_after_its_grace(world: World) -> None:
     assert world.manifest.trash == ()
 
 
+def test_the_grace_begins_when_a_later_commit_sees_the_trash_however_late_the_swap_landed(world: World) -> None:
+    trash_a_segment(world)
+    (stamp,) = {item.stamped_ms for item in world.manifest.trash}
+    world.clock.advance(1)
+    world.another_process().memories.reindex(NAMESPACE)
+    stamps = {item.stamped_ms for item in world.manifest.trash}
+    assert stamps == {stamp, None}
+
+
 def test_trash_that_names_log_entries_waits_for_their_clean_up(world: World) -> None:
     world.memories.remember(NAMESPACE, "text")
     world.fold()
     world.another_process().memories.reindex(NAMESPACE)
+    assert world.empty_trash() == 0
     world.clock.advance(TRASH_SECONDS + 1)
     assert world.empty_trash() == 0
     world.clean_up_log()
@@ -64,6 +75,7 @@ def test_much_trash_goes_sooner(world: World) -> None:
     memories = world.another_process().memories
     for _ in range(TRASH_CROWDED_COUNT + 1):
         memories.reindex(NAMESPACE)
+    world.empty_trash()
     world.clock.advance(CROWDED_SECONDS + 1)
     assert world.empty_trash() == TRASH_CROWDED_COUNT + 1
     assert world.seen().agrees

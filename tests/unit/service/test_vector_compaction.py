@@ -228,6 +228,7 @@ def test_nothing_of_a_forgotten_memory_is_in_any_file_after_a_sweep_and_its_grac
 def test_replaced_shards_stay_for_slow_readers_and_then_go(world: World) -> None:
     one_shard_each(world, FAN_OUT)
     compact(world)
+    assert world.empty_trash() == 0
     world.clock.advance(TRASH_GRACE_SECONDS - 1)
     assert (world.empty_trash(), len(shards(world))) == (0, FAN_OUT + 1)
     world.clock.advance(2)

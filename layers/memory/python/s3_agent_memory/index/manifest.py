@@ -6,7 +6,7 @@ manifest that is applied again to the fresh manifest whenever the swap is lost. 
 Log entries are cleaned up in two phases. A fold names its segment in ``folds``; the segment itself holds the keys of
 the log entries it folded. A later commit, which already sees that fold, stamps it; entries stamped longer ago than the
 grace may be deleted, then the fold is dropped. A stamp made by the fold's own commit would be wrong: the swap may land
-minutes after the stamp was taken.
+minutes after the stamp was taken. Replaced files go the same way: a later commit stamps them, and their grace begins.
 
 Vector shards are named beside the segments, each with its model. The namespace has one embedding model at a time;
 shards of other models stay until its own have caught up, so that a change of the model never leaves a search without.
@@ -15,7 +15,7 @@ shards of other models stay until its own have caught up, so that a change of th
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeVar
 
 from s3_agent_memory.domain.json_values import decode_json, encode_json
 from s3_agent_memory.errors import CorruptError, ValidationError
@@ -45,10 +45,13 @@ class FoldRef:
 
 @dataclass(frozen=True, slots=True)
 class TrashRef:
-    """A replaced file that slow readers may still need, and when it was replaced."""
+    """A replaced file that slow readers may still need; ``stamped_ms`` is when a later commit first saw it, or None."""
 
     file_id: str
-    trashed_ms: int
+    stamped_ms: int | None = None
+
+
+_Ref = TypeVar("_Ref", FoldRef, TrashRef)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,7 @@ class Manifest:
         embedding: the model that this namespace is embedded with; None until the first vectors.
         vectors: vector shards in use, of any model, oldest first.
         vector_trash: replaced vector shards.
+        fence: what was read under a manifest of a lower version may hold what was erased, and is never committed.
     """
 
     version: int = 0
@@ -94,6 +98,7 @@ class Manifest:
     embedding: EmbeddingRef | None = None
     vectors: tuple[VectorRef, ...] = ()
     vector_trash: tuple[TrashRef, ...] = ()
+    fence: int = 0
 
     @property
     def segment_ids(self) -> frozenset[str]:
@@ -129,12 +134,33 @@ class Manifest:
         return tuple(shard for shard in self.vectors if shard.model == model)
 
 
-def stamp_folds(manifest: Manifest, now_ms: int) -> Manifest:
-    """Stamp every fold this manifest shows and no earlier commit has stamped."""
-    if all(fold.stamped_ms is not None for fold in manifest.folds):
-        return manifest
-    folds = tuple(fold if fold.stamped_ms is not None else replace(fold, stamped_ms=now_ms) for fold in manifest.folds)
-    return replace(manifest, folds=folds)
+def raise_fence(manifest: Manifest) -> Manifest:
+    """Return the manifest that shuts out whoever began reading before it was swapped in, under the next version."""
+    return replace(manifest, fence=manifest.version + 1)
+
+
+def is_fenced(manifest: Manifest, base_version: int) -> bool:
+    """Return True if what was read under the manifest of ``base_version`` must not be committed any more."""
+    return base_version < manifest.fence
+
+
+def stamp(manifest: Manifest, now_ms: int) -> Manifest:
+    """Stamp all folds and all trash that this manifest shows and no earlier commit has stamped.
+
+    Grace periods run from here. A swap may land long after its clock was read, so it never stamps what it brings.
+    """
+    stamped = replace(
+        manifest,
+        folds=_stamped(manifest.folds, now_ms),
+        trash=_stamped(manifest.trash, now_ms),
+        vector_trash=_stamped(manifest.vector_trash, now_ms),
+    )
+    # The same value, not an equal one, says that there is nothing to swap in.
+    return manifest if stamped == manifest else stamped
+
+
+def _stamped(refs: tuple[_Ref, ...], now_ms: int) -> tuple[_Ref, ...]:
+    return tuple(ref if ref.stamped_ms is not None else replace(ref, stamped_ms=now_ms) for ref in refs)
 
 
 def drop_folds(manifest: Manifest, segment_ids: Collection[str]) -> Manifest:
@@ -160,8 +186,16 @@ def note_fold(manifest: Manifest, segment_id: str) -> Manifest:
     return replace(manifest, folds=(*manifest.folds, FoldRef(segment_id, None)))
 
 
+def rename_fold(manifest: Manifest, segment_id: str, new_segment_id: str) -> Manifest:
+    """Let a fold name another segment, which has taken over the keys of its log entries."""
+    folds = tuple(
+        replace(item, segment_id=new_segment_id) if item.segment_id == segment_id else item for item in manifest.folds
+    )
+    return replace(manifest, folds=folds)
+
+
 def replace_segments(
-    manifest: Manifest, inputs: Collection[str], outputs: tuple[SegmentRef, ...], *, analyzer: str, now_ms: int
+    manifest: Manifest, inputs: Collection[str], outputs: tuple[SegmentRef, ...], *, analyzer: str
 ) -> Manifest | None:
     """Swap ``inputs`` for ``outputs``; None if an input is no longer in use (somebody else replaced it first)."""
     known = manifest.known_ids
@@ -172,7 +206,7 @@ def replace_segments(
     kept = tuple(segment for segment in manifest.segments if segment.id not in inputs)
     if kept and manifest.analyzer != analyzer:
         return None
-    trash = (*manifest.trash, *(TrashRef(segment_id, now_ms) for segment_id in sorted(inputs)))
+    trash = (*manifest.trash, *map(TrashRef, sorted(inputs)))
     return replace(manifest, analyzer=analyzer, segments=(*outputs, *kept), trash=trash)
 
 
@@ -194,7 +228,6 @@ def replace_vectors(
     inputs: Collection[str],
     outputs: tuple[VectorRef, ...],
     *,
-    now_ms: int,
     witnesses: Collection[str] = (),
 ) -> Manifest | None:
     """Swap ``inputs`` for ``outputs``; None if an input is no longer in use.
@@ -208,7 +241,7 @@ def replace_vectors(
     if not manifest.vector_ids.issuperset((*inputs, *witnesses)):
         return None
     kept = tuple(shard for shard in manifest.vectors if shard.id not in inputs)
-    trash = (*manifest.vector_trash, *(TrashRef(shard_id, now_ms) for shard_id in sorted(inputs)))
+    trash = (*manifest.vector_trash, *map(TrashRef, sorted(inputs)))
     return replace(manifest, vectors=(*outputs, *kept), vector_trash=trash)
 
 
@@ -231,10 +264,11 @@ def encode_manifest(manifest: Manifest) -> bytes:
             "analyzer": manifest.analyzer,
             "segments": [[item.id, item.row_count, item.size_bytes] for item in manifest.segments],
             "folds": [[item.segment_id, item.stamped_ms] for item in manifest.folds],
-            "trash": [[item.file_id, item.trashed_ms] for item in manifest.trash],
+            "trash": [[item.file_id, item.stamped_ms] for item in manifest.trash],
             "embedding": [manifest.embedding.model, manifest.embedding.since_ms] if manifest.embedding else None,
             "vectors": [[item.id, item.row_count, item.size_bytes, item.model] for item in manifest.vectors],
-            "vector_trash": [[item.file_id, item.trashed_ms] for item in manifest.vector_trash],
+            "vector_trash": [[item.file_id, item.stamped_ms] for item in manifest.vector_trash],
+            **({"fence": manifest.fence} if manifest.fence else {}),
             "totals": {
                 "rows": sum(item.row_count for item in manifest.segments),
                 "bytes": sum(item.size_bytes for item in manifest.segments),
@@ -261,10 +295,7 @@ def decode_manifest(body: bytes, key: str) -> Manifest:
                 SegmentRef(_name(item[0]), _integer(item[1]), _integer(item[2]))
                 for item in _rows(document.get("segments"), 3)
             ),
-            folds=tuple(
-                FoldRef(_name(item[0]), None if item[1] is None else _integer(item[1]))
-                for item in _rows(document.get("folds"), 2)
-            ),
+            folds=tuple(FoldRef(_name(item[0]), _stamp(item[1])) for item in _rows(document.get("folds"), 2)),
             trash=_trash(document.get("trash")),
             embedding=_embedding(document.get("embedding")),
             vectors=tuple(
@@ -272,6 +303,7 @@ def decode_manifest(body: bytes, key: str) -> Manifest:
                 for item in _rows(document.get("vectors"), 4)
             ),
             vector_trash=_trash(document.get("vector_trash")),
+            fence=_integer(document.get("fence", 0)),
         )
     except ValidationError as error:
         raise CorruptError(f"{key} holds no readable manifest: {error}", key=key) from error
@@ -284,7 +316,11 @@ def _rows(value: object, width: int) -> list[list[object]]:
 
 
 def _trash(value: object) -> tuple[TrashRef, ...]:
-    return tuple(TrashRef(_name(item[0]), _integer(item[1])) for item in _rows(value, 2))
+    return tuple(TrashRef(_name(item[0]), _stamp(item[1])) for item in _rows(value, 2))
+
+
+def _stamp(value: object) -> int | None:
+    return None if value is None else _integer(value)
 
 
 def _embedding(value: object) -> EmbeddingRef | None:

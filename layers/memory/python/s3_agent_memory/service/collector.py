@@ -6,7 +6,7 @@ from typing import Final
 
 from s3_agent_memory import names
 from s3_agent_memory.domain.keys import Namespace, segment_key, segment_prefix, vector_key, vector_prefix
-from s3_agent_memory.index.manifest import Manifest, TrashRef, drop_trash, stamp_folds
+from s3_agent_memory.index.manifest import Manifest, TrashRef, drop_trash, stamp
 from s3_agent_memory.service.grace import (
     ORPHAN_AGE_MS,
     TRASH_CROWDED_COUNT,
@@ -29,24 +29,25 @@ class Collector:
         self._cache = cache
 
     def empty_trash(self, namespace: Namespace) -> int:
-        """Delete replaced segments and vector shards whose grace is over; return how many."""
+        """Delete replaced files whose grace is over, and let the grace of others begin; return how many went."""
         manifest = self._heads.load(namespace).manifest
         # The segment of a fold names the log entries that are still to be deleted.
         segments = self._due(manifest.trash) - {fold.segment_id for fold in manifest.folds}
         vectors = self._due(manifest.vector_trash)
-        if not segments and not vectors:
-            return 0
-        self._delete(namespace, segments=segments, vectors=vectors)
-        self._cache.segments.drop(namespace, segments)
-        self._cache.vectors.drop(namespace, vectors)
         due = segments | vectors
-        self._heads.commit(namespace, lambda fresh: stamp_folds(drop_trash(fresh, due), self._runtime.now_ms()))
+        if due:
+            self._delete(namespace, segments=segments, vectors=vectors)
+            self._cache.segments.drop(namespace, segments)
+            self._cache.vectors.drop(namespace, vectors)
+        elif all(item.stamped_ms is not None for item in (*manifest.trash, *manifest.vector_trash)):
+            return 0
+        self._heads.commit(namespace, lambda fresh: stamp(drop_trash(fresh, due), self._runtime.now_ms()))
         return len(due)
 
     def _due(self, trash: Sequence[TrashRef]) -> frozenset[str]:
         is_crowded = len(trash) > TRASH_CROWDED_COUNT
         horizon_ms = self._runtime.now_ms() - (TRASH_CROWDED_GRACE_MS if is_crowded else TRASH_GRACE_MS)
-        return frozenset(item.file_id for item in trash if item.trashed_ms < horizon_ms)
+        return frozenset(item.file_id for item in trash if item.stamped_ms is not None and item.stamped_ms < horizon_ms)
 
     def remove_orphans(self, namespace: Namespace) -> int:
         """Delete index files that no manifest answers for and that are too old to be uploads under way.

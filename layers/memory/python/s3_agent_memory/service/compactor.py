@@ -6,12 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from s3_agent_memory.domain.keys import Namespace
-from s3_agent_memory.index.manifest import Manifest, replace_segments, stamp_folds
+from s3_agent_memory.index.manifest import Manifest, replace_segments, stamp
 from s3_agent_memory.index.merge_policy import choose_merge
 from s3_agent_memory.index.segment import Segment
 from s3_agent_memory.index.segment_merge import merge_segments
 from s3_agent_memory.service.grace import DELETION_AGE_MS, UPLOAD_AGE_MAX_MS
-from s3_agent_memory.service.head import HeadStore
+from s3_agent_memory.service.head import HeadStore, IndexBrokenError
 from s3_agent_memory.service.index_reader import IndexReader
 from s3_agent_memory.service.runtime import Runtime
 from s3_agent_memory.service.segment_writer import SegmentWriter
@@ -40,20 +40,21 @@ class Compactor:
         if chosen is None:
             return 0
         inputs = [segment.id for segment in chosen]
-        segments = self._reader.segments(namespace, inputs)
-        segment = self._writer.upload_body(namespace, self._merge(namespace, manifest, inputs, segments))
+        try:
+            segments = self._reader.segments(namespace, inputs)
+            body = self._merge(namespace, manifest, inputs, segments)
+        except IndexBrokenError:
+            if self._heads.load(namespace).manifest.segment_ids >= manifest.segment_ids:
+                raise
+            # An erasure has replaced one and waits for nobody.
+            return 0
+        segment = self._writer.upload_body(namespace, body)
 
         def delta(fresh: Manifest) -> Manifest | None:
             now_ms = self._runtime.now_ms()
             if now_ms - started_ms > UPLOAD_AGE_MAX_MS:
                 return None
-            return replace_segments(
-                stamp_folds(fresh, now_ms),
-                inputs,
-                (segment,),
-                analyzer=manifest.analyzer,
-                now_ms=now_ms,
-            )
+            return replace_segments(stamp(fresh, now_ms), inputs, (segment,), analyzer=manifest.analyzer)
 
         return 0 if self._heads.commit(namespace, delta) is None else len(inputs)
 

@@ -14,9 +14,16 @@ import numpy as np
 from s3_agent_memory.domain.keys import Namespace, TruthKey
 from s3_agent_memory.errors import CorruptError, EmbeddingError
 from s3_agent_memory.index.id_table import Positions
-from s3_agent_memory.index.manifest import Manifest, VectorRef, add_vectors, replace_vectors, set_embedding
+from s3_agent_memory.index.manifest import (
+    Manifest,
+    VectorRef,
+    add_vectors,
+    is_fenced,
+    replace_vectors,
+    set_embedding,
+    stamp,
+)
 from s3_agent_memory.index.row import RowMeta, embedded_text, text_key
-from s3_agent_memory.index.snapshot import Snapshot
 from s3_agent_memory.index.vector_shard import KeyedVectors
 from s3_agent_memory.service.grace import MODEL_GRACE_MS, UPLOAD_AGE_MAX_MS
 from s3_agent_memory.service.head import HeadStore
@@ -123,7 +130,7 @@ class EmbeddingService:
         missing = self._missing(view)
         for _ in range(_ROUND_COUNT_MAX):
             before = work.embedded
-            self._embed_rows(namespace, view.snapshot, missing, work)
+            self._embed_rows(namespace, view, missing, work)
             view = self._view(namespace)
             missing = self._missing(view)
             if not len(missing) or work.embedded == before or not work.has_time():
@@ -148,26 +155,26 @@ class EmbeddingService:
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 
-    def _embed_rows(self, namespace: Namespace, snapshot: Snapshot, docs: Positions, work: _Work) -> None:
+    def _embed_rows(self, namespace: Namespace, view: View, docs: Positions, work: _Work) -> None:
         """Embed rows until all are done or the time is up, and commit a shard whenever one is full."""
-        started_ms = self._runtime.now_ms()
+        started_ms, base_version = self._runtime.now_ms(), view.head.manifest.version
         pending: list[KeyedVectors] = []
         try:
             for start in range(0, len(docs), BATCH_SIZE):
                 if not work.has_time():
                     break
                 batch = docs[start : start + BATCH_SIZE]
-                vectors = self._vectors_of(self._texts(namespace, snapshot.rows_at(batch)), work)
+                vectors = self._vectors_of(self._texts(namespace, view.snapshot.rows_at(batch)), work)
                 pending.extend(vectors)
                 work.count(len(vectors), len(docs) - start - len(batch))
                 if sum(len(item.scales) for item in pending) >= SHARD_ROWS_MAX:
-                    self._commit(namespace, pending, started_ms)
+                    self._commit(namespace, pending, started_ms, base_version=base_version)
                     started_ms, pending = self._runtime.now_ms(), []
         except EmbeddingError:
             # What was embedded before is none the worse for it.
-            self._commit(namespace, pending, started_ms)
+            self._commit(namespace, pending, started_ms, base_version=base_version)
             raise
-        self._commit(namespace, pending, started_ms)
+        self._commit(namespace, pending, started_ms, base_version=base_version)
 
     def _texts(self, namespace: Namespace, rows: Sequence[RowMeta]) -> list[KeyedText]:
         """Return the texts of rows whose objects still say what the row says; the others are about to be folded."""
@@ -214,24 +221,30 @@ class EmbeddingService:
 
     # --- commits ------------------------------------------------------------------------------------------------------
 
-    def _commit(self, namespace: Namespace, vectors: Sequence[KeyedVectors], started_ms: int) -> None:
+    def _commit(
+        self, namespace: Namespace, vectors: Sequence[KeyedVectors], started_ms: int, *, base_version: int
+    ) -> None:
         if not vectors:
             return
         shard = self._files.upload(namespace, vectors, model=self._vectoriser.model)
-        self._heads.commit(namespace, lambda fresh: self._added(fresh, shard, started_ms))
+
+        def delta(fresh: Manifest) -> Manifest | None:
+            return None if is_fenced(fresh, base_version) else self._added(fresh, shard, started_ms)
+
+        self._heads.commit(namespace, delta)
 
     def _added(self, fresh: Manifest, shard: VectorRef, started_ms: int) -> Manifest | None:
         now_ms = self._runtime.now_ms()
         # An older upload could be collected at any moment, and without segments there is nothing to have vectors.
         if now_ms - started_ms > UPLOAD_AGE_MAX_MS or not fresh.segments:
             return None
-        return add_vectors(fresh, shard, now_ms)
+        return add_vectors(stamp(fresh, now_ms), shard, now_ms)
 
     def _drop_lost(self, namespace: Namespace, view: View) -> None:
         """Give up shards that cannot be read: nobody looks for them any more, and their rows count as missing."""
         lost = view.contents.lost_vectors
         if lost:
-            self._heads.commit(namespace, lambda fresh: replace_vectors(fresh, lost, (), now_ms=self._runtime.now_ms()))
+            self._heads.commit(namespace, lambda fresh: replace_vectors(fresh, lost, ()))
 
     def _drop_foreign(self, namespace: Namespace, manifest: Manifest) -> None:
         """Give up the shards of other models once this one has been that of the namespace for long enough.
@@ -248,7 +261,7 @@ class EmbeddingService:
         def delta(fresh: Manifest) -> Manifest | None:
             if fresh.embedding != embedding:
                 return None
-            return replace_vectors(fresh, foreign, (), now_ms=self._runtime.now_ms())
+            return replace_vectors(fresh, foreign, ())
 
         self._heads.commit(namespace, delta)
 

@@ -23,7 +23,8 @@ from s3_agent_memory.index.manifest import (
     add_fold,
     add_vectors,
     drop_folds,
-    stamp_folds,
+    is_fenced,
+    stamp,
 )
 from s3_agent_memory.index.row import Row
 from s3_agent_memory.index.snapshot import Snapshot
@@ -45,9 +46,11 @@ ENTRY_COUNT_MAX: Final = 10_000
 class _Fold:
     """An uploaded fold that is to be committed, and the folds whose log entries are gone.
 
-    Its age counts from the first read, because what was read could be out of date by any amount.
+    Its age counts from the first read, because what was read could be out of date by any amount; ``base_version`` is
+    that of the manifest read before it.
     """
 
+    base_version: int
     segment: SegmentRef
     vectors: VectorRef | None
     started_ms: int
@@ -126,6 +129,7 @@ class Folder:
         else:
             segment = self._writer.upload(namespace, rows, analyzer_signature=analyzer.signature, folded_keys=took)
             done = _Fold(
+                manifest.version,
                 segment,
                 vectors=self._upload_vectors(namespace, manifest, rows, read.found.values()),
                 started_ms=started_ms,
@@ -183,11 +187,12 @@ class Folder:
 
     def _commit(self, namespace: Namespace, fold: _Fold) -> bool:
         def delta(manifest: Manifest) -> Manifest | None:
-            if self._runtime.now_ms() - fold.started_ms > UPLOAD_AGE_MAX_MS:
+            is_old = self._runtime.now_ms() - fold.started_ms > UPLOAD_AGE_MAX_MS
+            if is_old or is_fenced(manifest, fold.base_version):
                 return None
             # Only folds this manifest already shows are stamped; our own is added afterwards, without a stamp.
             now_ms = self._runtime.now_ms()
-            cleaned = stamp_folds(drop_folds(manifest, fold.expired), now_ms)
+            cleaned = stamp(drop_folds(manifest, fold.expired), now_ms)
             added = add_fold(cleaned, fold.segment, analyzer=fold.signature, has_log_entries=fold.has_log_entries)
             return added if added is None or fold.vectors is None else add_vectors(added, fold.vectors, now_ms)
 
@@ -195,7 +200,7 @@ class Folder:
 
     def _commit_clean_up(self, namespace: Namespace, expired: frozenset[str]) -> None:
         def delta(manifest: Manifest) -> Manifest:
-            return stamp_folds(drop_folds(manifest, expired), self._runtime.now_ms())
+            return stamp(drop_folds(manifest, expired), self._runtime.now_ms())
 
         self._heads.commit(namespace, delta)
 

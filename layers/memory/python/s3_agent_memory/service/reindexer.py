@@ -7,7 +7,7 @@ from s3_agent_memory.domain.keys import Namespace, memory_prefix, tombstone_pref
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.errors import ConflictError
 from s3_agent_memory.index.analyzer import Analyzer
-from s3_agent_memory.index.manifest import Manifest, SegmentRef, note_fold, replace_segments, stamp_folds
+from s3_agent_memory.index.manifest import Manifest, SegmentRef, is_fenced, note_fold, replace_segments, stamp
 from s3_agent_memory.index.row import Row
 from s3_agent_memory.service.folder import ENTRY_COUNT_MAX
 from s3_agent_memory.service.grace import DELETION_AGE_MS, UPLOAD_AGE_MAX_MS
@@ -87,10 +87,10 @@ class Reindexer:
     ) -> bool:
         def delta(fresh: Manifest) -> Manifest | None:
             now_ms = self._runtime.now_ms()
-            if now_ms - started_ms > UPLOAD_AGE_MAX_MS:
+            if now_ms - started_ms > UPLOAD_AGE_MAX_MS or is_fenced(fresh, base.version):
                 return None
             replaced = replace_segments(
-                stamp_folds(fresh, now_ms), base.segment_ids, outputs, analyzer=self._analyzer.signature, now_ms=now_ms
+                stamp(fresh, now_ms), base.segment_ids, outputs, analyzer=self._analyzer.signature
             )
             return note_fold(replaced, outputs[0].id) if replaced is not None and has_log_keys else replaced
 

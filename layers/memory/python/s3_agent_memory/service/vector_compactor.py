@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from s3_agent_memory.domain.keys import Namespace
-from s3_agent_memory.index.manifest import Manifest, VectorRef, replace_vectors
+from s3_agent_memory.index.manifest import Manifest, VectorRef, replace_vectors, stamp
 from s3_agent_memory.index.merge_policy import choose_vector_merge
 from s3_agent_memory.index.snapshot import Snapshot
 from s3_agent_memory.index.vector_merge import merge_shards
@@ -109,7 +109,7 @@ class VectorCompactor:
             now_ms = self._runtime.now_ms()
             if now_ms - swap.started_ms > UPLOAD_AGE_MAX_MS:
                 return None
-            return replace_vectors(fresh, swap.inputs, swap.outputs, witnesses=swap.witnesses, now_ms=now_ms)
+            return replace_vectors(stamp(fresh, now_ms), swap.inputs, swap.outputs, witnesses=swap.witnesses)
 
         return self._heads.commit(namespace, delta) is not None
 
