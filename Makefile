@@ -20,6 +20,8 @@ MCP_LAYER := layers/mcp/requirements
 MCP_CLIENTS_LOCK := requirements/mcp-clients
 MCP_CLIENTS := .build/mcp-clients
 MCP_NODE := .build/mcp-node
+PEERS_LOCK := requirements/peers
+PEERS := .build/peers-venv
 EMULATOR_LOCK := requirements/emulator
 EMULATOR = .build/emulator/$(firstword $(shell cksum $(EMULATOR_LOCK).txt))
 PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadgroup
@@ -27,7 +29,7 @@ FAST_SUITES := $(wildcard $(addprefix tests/,unit contract reference functions e
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check check-static format lint types imports stress faults soak simulate simulate-mutations simulate-sessions bench-conversation model bench-bm25 bench-embedding bench-quality bench-vectors bench-mcp mcp-clients mcp-conformance synth deploy e2e lock clean
+.PHONY: help run test check check-static format lint types imports stress faults soak simulate simulate-mutations simulate-sessions bench bench-peers bench-conversation model bench-bm25 bench-embedding bench-quality bench-vectors bench-costs bench-s3 bench-scale bench-mcp mcp-clients mcp-conformance synth deploy e2e lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -80,8 +82,21 @@ simulate-mutations: $(STAMP) ## Show that the simulation catches each deliberate
 simulate-sessions: $(STAMP) ## Run seeded schedules of one conversation (ARGS=--mutations shows that mistakes are caught)
 	$(BIN)/python -m tests.simulation.session_batches $(ARGS)
 
+bench: $(STAMP) ## Run the whole benchmark (QUICK=1: small; ARGS="quality peers": parts; ARGS=--list)
+	@$(BIN)/python -m layers.onnx.build_model || echo "Without the model some parts are left out" >&2
+	@test -n "$(QUICK)" || $(MAKE) --no-print-directory $(PEERS)/.stamp || \
+		echo "Other systems could not be installed; those that are missing are left out" >&2
+	$(BIN)/python -m benchmarks $(if $(QUICK),--quick) $(ARGS)
+
+bench-peers: $(STAMP) $(PEERS)/.stamp ## Compare with other memory systems (ARGS="--sizes 1000 --only Chroma")
+	@$(BIN)/python -m layers.onnx.build_model
+	PYTHONPATH=layers/memory/python $(PEERS)/bin/python -m benchmarks.peers $(ARGS)
+
 bench-conversation: $(STAMP) ## Measure latency and requests of conversations (ARGS="--turns 200 --delay-ms 15")
 	$(BIN)/python benchmarks/conversation.py $(ARGS)
+
+bench-transfer: $(STAMP) ## Measure export, import and an import that is killed (ARGS="--count 1000000")
+	$(BIN)/python benchmarks/transfer.py $(ARGS)
 
 bench-bm25: $(STAMP) ## Measure the index against bm25s and a single-file index
 	$(BIN)/python benchmarks/bm25.py $(ARGS)
@@ -99,6 +114,16 @@ bench-quality: $(STAMP) ## Measure how well memories are found, on conversations
 bench-vectors: $(STAMP) ## Measure vector search against numpy and usearch
 	$(BIN)/python -m layers.onnx.build_model
 	$(BIN)/python benchmarks/vectors.py $(ARGS)
+
+bench-costs: $(STAMP) ## Measure how long each function is busy, for the cost model (ARGS=--write)
+	$(BIN)/python -m layers.onnx.build_model
+	$(BIN)/python -m benchmarks.compute_costs $(ARGS)
+
+bench-s3: $(STAMP) ## Model the latency on S3, and measure the adapter on a real S3 server (ARGS=--million)
+	$(BIN)/python -m benchmarks.s3_latency $(ARGS)
+
+bench-scale: $(STAMP) ## Work out load against documented limits, and simulate index and queue
+	$(BIN)/python -m benchmarks.scale $(ARGS)
 
 bench-mcp: $(STAMP) ## Measure the MCP endpoint: cold import, connect, list, recall
 	$(BIN)/python benchmarks/mcp.py $(ARGS)
@@ -132,6 +157,8 @@ lock: $(STAMP) ## Pin the development requirements anew (ARGS=--upgrade for newe
 		--generate-hashes --no-header --no-annotate -q -o $(EMULATOR_LOCK).txt $(ARGS)
 	$(BIN)/uv pip compile $(MCP_CLIENTS_LOCK).in --universal --python-version 3.11 \
 		--generate-hashes --no-header --no-annotate -q -o $(MCP_CLIENTS_LOCK).txt $(ARGS)
+	$(BIN)/uv pip compile $(PEERS_LOCK).in --universal --python-version 3.11 \
+		--generate-hashes --no-header --no-annotate -q -o $(PEERS_LOCK).txt $(ARGS)
 
 clean: ## Remove caches and build output (neither .venv nor stored memories)
 	rm -rf .build .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build cdk.out dist
@@ -163,6 +190,19 @@ $(EMULATOR)/.stamp: | $(STAMP)
 	else \
 		$(EMULATOR)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
 			--requirement $(EMULATOR_LOCK).txt; \
+	fi
+	@touch $@
+
+# What other systems need must not decide what this project gets.
+$(PEERS)/.stamp: $(PEERS_LOCK).txt | $(STAMP)
+	@echo "Setting up $(PEERS) from $(PEERS_LOCK).txt"
+	@rm -rf $(PEERS)
+	@$(BIN)/python -m venv $(PEERS)
+	@if test -x $(BIN)/uv; then \
+		$(BIN)/uv pip sync --quiet --python $(PEERS)/bin/python --require-hashes $(PEERS_LOCK).txt; \
+	else \
+		$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+			--requirement $(PEERS_LOCK).txt; \
 	fi
 	@touch $@
 

@@ -1,12 +1,13 @@
 """Latency and requests of conversations: writes, writes that send a batch on its way, digestion, recall.
 
-    python benchmarks/conversation.py [--turns 2000] [--delay-ms 0] [--url file://directory]
+    python benchmarks/conversation.py [--turns 2000] [--delay-ms 0] [--url file://directory] [--json FILE]
 
 Every request to the store is counted. ``--delay-ms`` lets each request of the store in memory take that long, as over a
 network; 15 is about what S3 takes. Exit code 1 if a write that evicts nothing sends more than one GET and one PUT.
 """
 
 import argparse
+import json
 import statistics
 import sys
 import time
@@ -62,15 +63,25 @@ class Figures:
     seconds: list[float] = field(default_factory=list)
     requests: list[RequestCounts] = field(default_factory=list)
 
+    def document(self) -> dict[str, object]:
+        """Return them as JSON-able values; requests are means."""
+        cuts = statistics.quantiles(self.seconds, n=100) if len(self.seconds) > 1 else self.seconds * 99
+        return {
+            "operation": self.name,
+            "calls": len(self.seconds),
+            "p50_ms": cuts[49] * 1_000,
+            "p99_ms": cuts[98] * 1_000,
+            "get": statistics.mean(item.get_count + item.get_unchanged_count for item in self.requests),
+            "put": statistics.mean(item.put_count for item in self.requests),
+            "list": statistics.mean(item.list_count for item in self.requests),
+            "delete": statistics.mean(item.delete_count for item in self.requests),
+        }
+
     def line(self) -> str:
         """Return them as a line of a table."""
-        cuts = statistics.quantiles(self.seconds, n=100) if len(self.seconds) > 1 else self.seconds * 99
-        gets = statistics.mean(item.get_count + item.get_unchanged_count for item in self.requests)
-        puts = statistics.mean(item.put_count for item in self.requests)
-        lists = statistics.mean(item.list_count for item in self.requests)
-        deletes = statistics.mean(item.delete_count for item in self.requests)
-        times = f"{cuts[49] * 1_000:8.2f} {cuts[98] * 1_000:8.2f}"
-        return f"{self.name:32s} {len(self.seconds):6d} {times}   {gets:6.2f} {puts:6.2f} {lists:6.2f} {deletes:6.2f}"
+        name, calls, p50_ms, p99_ms, *requests = self.document().values()
+        counts = " ".join(f"{count:6.2f}" for count in requests)
+        return f"{name:32s} {calls:6d} {p50_ms:8.2f} {p99_ms:8.2f}   {counts}"
 
 
 class Bench:
@@ -146,12 +157,18 @@ def main() -> int:
     parser.add_argument("--turns", type=int, default=2_000, help="turns of the conversation (default 2000)")
     parser.add_argument("--delay-ms", type=float, default=0.0, help="what each request takes (default 0)")
     parser.add_argument("--url", default="memory://", help="of the store (default memory://)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to this file")
     arguments = parser.parse_args()
-    found = run(Bench(arguments.url, arguments.delay_ms / 1_000), arguments.turns)
+    measured = run(Bench(arguments.url, arguments.delay_ms / 1_000), arguments.turns)
+    # A short conversation evicts nothing.
+    found = [figures for figures in measured if figures.seconds]
     print(f"{arguments.turns} turns on {arguments.url}, {arguments.delay_ms:g} ms a request")
     print(f"{'':32s} {'calls':>6s} {'p50 ms':>8s} {'p99 ms':>8s}   {'GET':>6s} {'PUT':>6s} {'LIST':>6s} {'DELETE':>6s}")
     for figures in found:
         print(figures.line())
+    if arguments.json:
+        document = {"turns": arguments.turns, "rows": [figures.document() for figures in found]}
+        arguments.json.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
     plain = found[0]
     is_cheap = all(item.get_count <= 1 and item.put_count <= 1 and item.request_count <= 2 for item in plain.requests)
     if not is_cheap:

@@ -1,18 +1,19 @@
 """How long it takes to rebuild the index of a directory from nothing but its memory objects, and how much memory.
 
-    python benchmarks/rebuild.py [--count 100000] [--seconds-max 60]
+    python benchmarks/rebuild.py [--count 100000] [--seconds-max 60] [--json FILE]
 
 The objects are written as a restored backup would be: plain files, no index, no log. The rebuild runs in a process of
 its own, so that its peak memory is its own. Exit code 1 if it takes longer than allowed or the index is not complete.
 """
 
 import argparse
+import json
 import os
 import resource
 import sys
 import tempfile
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter
@@ -75,6 +76,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Time to rebuild the index of a directory.")
     parser.add_argument("--count", type=int, default=100_000, help="memory objects (default: %(default)s)")
     parser.add_argument("--seconds-max", type=float, default=60.0, help="what is allowed (default: %(default)s)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to this file")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="rebuild-") as folder:
         size_bytes = write_objects(Path(folder), arguments.count)
@@ -86,6 +88,8 @@ def main() -> int:
     print(f"rebuild   {done.seconds:.1f} s, {arguments.count / done.seconds:,.0f} objects/s")
     print(f"peak      {done.peak_bytes / 1e6:.0f} MB of memory")
     print(f"index     {done.index_bytes / 1e6:.1f} MB in {done.segment_count} segments, {done.memory_count:,} memories")
+    if arguments.json:
+        arguments.json.write_text(json.dumps({**asdict(done), "object_bytes": size_bytes}, indent=1) + "\n", "utf-8")
     is_good = done.seconds <= arguments.seconds_max and done.memory_count == arguments.count
     print("good" if is_good else f"NOT as required: {arguments.seconds_max:.0f} s for all {arguments.count:,}")
     return 0 if is_good else 1

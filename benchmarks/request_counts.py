@@ -1,6 +1,6 @@
 """How many requests each operation sends and how many bytes it moves, at namespaces of several sizes.
 
-    python benchmarks/request_counts.py [--sizes 10 1000 100000] [--writes 2000]
+    python benchmarks/request_counts.py [--sizes 10 1000 100000] [--writes 2000] [--json FILE]
 
 Exact, for every request to the store in memory is counted; what S3 would ask for them follows from its price list
 (us-east-1: PUT and LIST $5, GET $0.40 a million, DELETE free). The last row of a size writes many memories through a
@@ -9,9 +9,10 @@ them. Exit code 1 if an operation asks for more than it may.
 """
 
 import argparse
+import json
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tqdm import tqdm
@@ -170,6 +171,13 @@ def show(row: Row, *, per: int = 1) -> str:
     return f"  {row.name:24} {cells}{'' if row.is_kept else '  TOO MUCH'}"
 
 
+def document(row: Row, size: int, *, per: int = 1) -> dict[str, object]:
+    """Return one line of the table as JSON-able values; figures are divided by ``per``."""
+    counts = {name: count if per == 1 else count / per for name, count in asdict(row.counts).items()}
+    dollars = _dollars(row.counts) / per
+    return {"memories": size, "operation": row.name, **counts, "dollars_per_million": dollars, "is_kept": row.is_kept}
+
+
 def _dollars(counts: RequestCounts) -> float:
     """Return what a million of these cost."""
     reads = counts.get_count + counts.get_unchanged_count
@@ -181,18 +189,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Requests and bytes of each operation.")
     parser.add_argument("--sizes", type=int, nargs="+", default=[10, 1_000, 100_000], help="memories in the namespace")
     parser.add_argument("--writes", type=int, default=2_000, help="writes to spread folds and merges over")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to this file")
     arguments = parser.parse_args()
     is_good = True
+    rows = []
     for size in arguments.sizes:
         world = World(size)
         names = ("GET", "GET 304", "LIST", "PUT", "DELETE", "read B", "written B", "$/million")
         print(f"{size:,} memories".ljust(26), " ".join(f"{name:>9}" for name in names))
         for row in measure_operations(world):
             print(show(row), flush=True)
+            rows.append(document(row, size))
             is_good = is_good and row.is_kept
         writes = measure_writes(world, arguments.writes)
         print(show(writes, per=arguments.writes), "(each)", flush=True)
+        rows.append(document(writes, size, per=arguments.writes))
         is_good = is_good and writes.is_kept
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"rows": rows}, indent=1) + "\n", "utf-8")
     print("good" if is_good else "NOT as required: see TOO MUCH above")
     return 0 if is_good else 1
 

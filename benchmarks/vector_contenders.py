@@ -11,7 +11,7 @@ import numpy.typing as npt
 from benchmarks.vector_corpus import SEED, Vectors
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.index.merge_policy import ROWS_MAX
-from s3_agent_memory.index.relevance import CANDIDATE_COUNT_MAX
+from s3_agent_memory.index.relevance import NEAR_CANDIDATE_COUNT, WORD_CANDIDATE_COUNT
 from s3_agent_memory.index.row import Row
 from s3_agent_memory.index.segment import Segment, build_segment
 from s3_agent_memory.index.snapshot import Snapshot
@@ -125,7 +125,7 @@ def _refresh_ms(segments: list[Segment], shards: list[VectorShard]) -> float:
 def _ways(view: VectorView, doc_count: int) -> dict[str, Way]:
     rng = np.random.default_rng(SEED)
     everything = np.arange(doc_count)
-    word_hits = np.sort(rng.choice(doc_count, min(doc_count, CANDIDATE_COUNT_MAX), replace=False))
+    word_hits = np.sort(rng.choice(doc_count, min(doc_count, WORD_CANDIDATE_COUNT), replace=False))
 
     def best(query: Vectors, docs: Found, count: int) -> Found:
         return docs[np.argsort(-view.cosines(query, docs), kind="stable")][:count]
@@ -135,7 +135,7 @@ def _ways(view: VectorView, doc_count: int) -> dict[str, Way]:
         return lambda query: best(query, view.nearest(query, count=count, is_eligible=mask), count)
 
     def both(query: Vectors) -> Found:
-        docs = np.union1d(view.nearest(query, count=CANDIDATE_COUNT_MAX, is_eligible=None), word_hits)
+        docs = np.union1d(view.nearest(query, count=NEAR_CANDIDATE_COUNT, is_eligible=None), word_hits)
         return best(query, docs, TOP)
 
     return {

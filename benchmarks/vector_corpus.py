@@ -9,7 +9,7 @@ import ast
 import json
 import sysconfig
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
@@ -92,7 +92,7 @@ def _json_texts(document: Any) -> Iterator[str]:
             yield from _json_texts(value)
 
 
-_READERS = {
+_READERS: dict[str, Callable[[str], Iterator[str]]] = {
     ".py": _docstrings,
     ".json": lambda text: _json_texts(json.loads(text)),
     ".jsonl": lambda text: _json_texts([json.loads(line) for line in text.splitlines() if line]),

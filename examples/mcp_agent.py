@@ -1,6 +1,7 @@
 """An agent loop that remembers and recalls over MCP: ``python examples/mcp_agent.py``.
 
 It starts a memory of its own in a directory, talks in one conversation, and proves in a second one that it still knows.
+A second run stores the same facts once more, as an agent that does not look first would.
 Give it a running stack instead with ``URL=http://127.0.0.1:8787 TOKEN=$(cat .agent-memory/token)``.
 
 The "model" is a rule, so that the example runs anywhere and says the same every time. Put a language model in its place
@@ -36,6 +37,8 @@ async def connect():
         async with Client(stdio_client(server)) as client:
             yield client
         return
+    if "TOKEN" not in os.environ:
+        sys.exit("URL needs TOKEN beside it; see 's3-agent-memory token create'")
     headers = {"Authorization": f"Bearer {os.environ['TOKEN']}"}
     http = httpx2.AsyncClient(headers=headers, timeout=30)
     async with http, Client(streamable_http_client(url + "/mcp", http_client=http)) as client:

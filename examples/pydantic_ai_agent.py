@@ -10,9 +10,11 @@ same every time; the agent, its loop, its tools and the memory are the real ones
 
 import asyncio
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
 from pydantic_ai.models.function import FunctionModel
@@ -75,6 +77,15 @@ async def respond(agent, memory, deps, message):
     return result.output
 
 
+async def check_service(url):
+    """End with a hint if nothing answers; the client itself would go on without a memory."""
+    try:
+        async with httpx.AsyncClient() as http:
+            (await http.get(url + "/healthz")).raise_for_status()
+    except httpx.HTTPError:
+        sys.exit(f"no memory service at {url}; start one with 'make run', or set URL and TOKEN")
+
+
 async def wait_until_known(memory, deps, text):
     """Wait until long-term memory has taken in what was saved; it does so in the background."""
     for _ in range(100):
@@ -87,6 +98,7 @@ async def wait_until_known(memory, deps, text):
 
 async def main():
     url = os.environ.get("URL", "http://127.0.0.1:8787")
+    await check_service(url)
     token = os.environ.get("TOKEN") or Path(".agent-memory/token").read_text().strip()
     context = SecurityContext(principal=os.environ.get("PRINCIPAL", "local"), actor="example-agent")
     async with MemoryServiceClient(url, token=token) as memory:

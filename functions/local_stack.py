@@ -38,6 +38,7 @@ API_SECONDS: Final = 29.0
 EVENT_SECONDS: Final = 60.0
 EMBEDDER_SECONDS: Final = 900.0
 DIGESTER_SECONDS: Final = 900.0
+CONSOLIDATOR_SECONDS: Final = 900.0
 # How soon the gateway notices that it is to stop.
 POLL_SECONDS: Final = 0.1
 _LOOK_SECONDS: Final = 1.0
@@ -59,12 +60,14 @@ class LocalSettings:
         port: ``PORT``; 0 takes any free one.
         prune_seconds: ``PRUNE_INTERVAL_SECONDS`` between two runs of the pruner.
         sweep_seconds: ``SWEEP_INTERVAL_SECONDS`` between two runs of the sweeper.
+        consolidate_seconds: ``CONSOLIDATE_INTERVAL_SECONDS`` between two runs of the consolidator.
         window_seconds: ``INDEX_WINDOW_SECONDS`` for which changes are collected before the indexer sees them.
     """
 
     port: int = 8787
     prune_seconds: float = 60.0
     sweep_seconds: float = 300.0
+    consolidate_seconds: float = 86_400.0
     window_seconds: float = WINDOW_SECONDS
 
     @classmethod
@@ -80,6 +83,9 @@ class LocalSettings:
             port=_port(environ, usual.port),
             prune_seconds=_seconds(environ, "PRUNE_INTERVAL_SECONDS", usual.prune_seconds, least=least),
             sweep_seconds=_seconds(environ, "SWEEP_INTERVAL_SECONDS", usual.sweep_seconds, least=least),
+            consolidate_seconds=_seconds(
+                environ, "CONSOLIDATE_INTERVAL_SECONDS", usual.consolidate_seconds, least=least
+            ),
             window_seconds=_seconds(environ, "INDEX_WINDOW_SECONDS", usual.window_seconds, least=0),
         )
 
@@ -115,6 +121,7 @@ class LocalStack:
         self._server = threading.Thread(target=self.gateway.serve_forever, args=(POLL_SECONDS,), name="gateway")
         self._embedder = _function("embedder", EMBEDDER_SECONDS)
         digester = _function("digester", DIGESTER_SECONDS)
+        consolidator = _function("consolidator", CONSOLIDATOR_SECONDS)
         root, window_seconds = aws_events.key_root(store_url), settings.window_seconds
         self._queue = ChangeQueue(indexer, root=root, window_seconds=window_seconds)
         self._segment_queue = ChangeQueue(self._embedder, rule=EMBEDDER_RULE, root=root, window_seconds=window_seconds)
@@ -123,12 +130,13 @@ class LocalStack:
             Schedule(digester, interval_seconds=settings.sweep_seconds),
             Schedule(pruner, interval_seconds=settings.prune_seconds),
             Schedule(sweeper, interval_seconds=settings.sweep_seconds),
+            Schedule(consolidator, interval_seconds=settings.consolidate_seconds),
         )
         # Only stores opened after this report their changes, and a handler opens its store when it is imported.
         bootstrap.observe_changes(self._queue.put)
         bootstrap.observe_changes(self._segment_queue.put)
         bootstrap.observe_changes(self._turns_queue.put)
-        for function in (indexer, self._embedder, digester, pruner, sweeper, api, authorizer, mcp):
+        for function in (indexer, self._embedder, digester, pruner, sweeper, consolidator, api, authorizer, mcp):
             function.load()
 
     def start(self) -> None:
@@ -162,6 +170,11 @@ def _function(name: str, timeout_seconds: float) -> LocalFunction:
 
 def main() -> int:
     """Run until interrupted, and return the exit code: 0, 1 if the store failed, 2 for wrong settings."""
+    if len(sys.argv) > 1:
+        return _fail(
+            f"{sys.argv[1]!r} means nothing here: the stack has no options, but environment variables such as PORT",
+            EXIT_USAGE,
+        )
     _prepare_environment()
     _prepare_logs()
     search = choose_embedder(os.environ)

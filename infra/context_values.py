@@ -118,15 +118,15 @@ def words(pattern: str, allowed: str) -> Parser:
     return parse
 
 
-def concurrency(function_names: frozenset[str]) -> Parser:
-    """Return the parser of numbers by the names of functions."""
+def by_function(function_names: frozenset[str], least: int, most: int) -> Parser:
+    """Return the parser of numbers by the names of functions, each between two limits, themselves included."""
 
     def parse(key: str, value: Any) -> Mapping[str, int]:
         if isinstance(value, str):
             value = dict(pair.partition("=")[::2] for pair in value.split(","))
         if not isinstance(value, Mapping) or not set(value) <= function_names:
             names = ", ".join(sorted(function_names))
-            raise _refuse(key, value, f"like http_api=50,indexer=5, of the functions {names}")
-        return {name: whole_number(0, 100_000)(f"{key} of {name}", count) for name, count in value.items()}
+            raise _refuse(key, value, f"like http_api={most},indexer={least}, of the functions {names}")
+        return {name: whole_number(least, most)(f"{key} of {name}", count) for name, count in value.items()}
 
     return parse

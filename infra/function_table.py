@@ -13,12 +13,18 @@ from infra.permissions import (
     ATTRIBUTIONS,
     BATCHES,
     CLAIMS,
+    CONSOLIDATIONS,
+    CONTENTS,
+    ERASURES,
     HEADS,
+    HISTORY,
     INDEX,
     INDEX_LEFTOVERS,
+    LEFTOVERS,
     LOG_ENTRIES,
     MARKERS,
     MEMORIES,
+    OPEN_ERASURES,
     TOKENS,
     TOMBSTONES,
     VECTORS,
@@ -74,6 +80,10 @@ class FunctionSpec:
         """Return how many seconds one invocation may take."""
         return self.timeout_seconds if isinstance(self.timeout_seconds, int) else self.timeout_seconds(settings)
 
+    def memory(self, settings: Settings) -> int:
+        """Return the MB of memory that it is given."""
+        return settings.memory_mb.get(self.name, self.memory_mb)
+
     def layers(self, settings: Settings) -> tuple[str, ...]:
         """Return the names of the layers that it needs."""
         has_model = self.embeds and settings.has_embeddings
@@ -82,14 +92,31 @@ class FunctionSpec:
         return ("memory", "vendor", *(["onnx"] if has_model else []), *(["mcp"] if has_mcp else []))
 
 
+# What an erasure deletes, and of what it removes earlier versions. Tombstones, claims and manifests are not among it.
+_ERASED: Final = (*CONTENTS, *LEFTOVERS, *INDEX_LEFTOVERS, *BATCHES, *OPEN_ERASURES)
+_PURGED: Final = (*_ERASED, *WINDOWS, *ATTRIBUTIONS)
+
 HTTP_API: Final = FunctionSpec(
     name="http_api",
     timeout_seconds=_REQUEST_SECONDS,
     access=Access(
         read=(*ALL_MEMORY, *ALL_SESSIONS),
-        write=(*MEMORIES, *TOMBSTONES, *CLAIMS, *INDEX, *MARKERS, *WINDOWS, *BATCHES, *ATTRIBUTIONS),
-        delete=(*MEMORIES, *INDEX_LEFTOVERS, *BATCHES),
-        purge=(*INDEX_LEFTOVERS, *BATCHES),
+        write=(
+            *MEMORIES,
+            *TOMBSTONES,
+            *CLAIMS,
+            *INDEX,
+            *MARKERS,
+            *WINDOWS,
+            *BATCHES,
+            *ATTRIBUTIONS,
+            *ERASURES,
+            *CONSOLIDATIONS,
+            *HISTORY,
+        ),
+        delete=_ERASED,
+        purge=_PURGED,
+        read_versions=(*CONTENTS, *LEFTOVERS),
         list=(*ALL_MEMORY, *ALL_SESSIONS),
     ),
     embeds=True,
@@ -102,9 +129,9 @@ MCP_ENDPOINT: Final = FunctionSpec(
     access=Access(
         read=ALL_MEMORY,
         # No tool lets a client choose an id, so there is nothing to claim.
-        write=(*MEMORIES, *TOMBSTONES, *INDEX, *MARKERS),
-        delete=(*MEMORIES, *INDEX_LEFTOVERS),
-        purge=INDEX_LEFTOVERS,
+        write=(*MEMORIES, *TOMBSTONES, *INDEX, *MARKERS, *HISTORY),
+        delete=(*MEMORIES, *INDEX_LEFTOVERS, *HISTORY),
+        purge=(*INDEX_LEFTOVERS, *HISTORY),
         list=ALL_MEMORY,
     ),
     embeds=True,
@@ -143,8 +170,8 @@ DIGESTER: Final = FunctionSpec(
         read=(*ALL_MEMORY, *ALL_SESSIONS),
         # It stores memories as any writer does, and leaves their index to the indexer.
         write=(*MEMORIES, *TOMBSTONES, *CLAIMS, *LOG_ENTRIES, *WINDOWS, *BATCHES, *ATTRIBUTIONS),
-        delete=(*MEMORIES, *BATCHES),
-        purge=BATCHES,
+        delete=(*MEMORIES, *BATCHES, *HISTORY),
+        purge=(*BATCHES, *HISTORY),
         list=(*ALL_MEMORY, *ALL_SESSIONS),
     ),
     embeds=True,
@@ -157,27 +184,44 @@ PRUNER: Final = FunctionSpec(
     timeout_seconds=_ROUND_SECONDS,
     access=Access(
         read=ALL_MEMORY,
-        write=(*TOMBSTONES, *INDEX, *MARKERS, *cursor_of("pruner")),
-        delete=(*MEMORIES, *INDEX_LEFTOVERS),
-        purge=INDEX_LEFTOVERS,
+        # Before a memory goes, what it superseded gets its end written down.
+        write=(*MEMORIES, *HISTORY, *TOMBSTONES, *INDEX, *MARKERS, *CONSOLIDATIONS, *cursor_of("pruner")),
+        delete=(*MEMORIES, *HISTORY, *INDEX_LEFTOVERS, *CONSOLIDATIONS),
+        purge=(*INDEX_LEFTOVERS, *HISTORY),
         list=ALL_MEMORY,
     ),
+    is_scheduled=True,
+)
+CONSOLIDATOR: Final = FunctionSpec(
+    name="consolidator",
+    timeout_seconds=_ROUND_SECONDS,
+    access=Access(
+        read=ALL_MEMORY,
+        write=(*MEMORIES, *TOMBSTONES, *CLAIMS, *INDEX, *MARKERS, *CONSOLIDATIONS, *cursor_of("consolidator")),
+        delete=(*MEMORIES, *HISTORY, *INDEX_LEFTOVERS, *CONSOLIDATIONS),
+        purge=(*INDEX_LEFTOVERS, *HISTORY),
+        list=ALL_MEMORY,
+    ),
+    embeds=True,
+    generates=True,
     is_scheduled=True,
 )
 SWEEPER: Final = FunctionSpec(
     name="sweeper",
     timeout_seconds=_ROUND_SECONDS,
     access=Access(
-        read=ALL_MEMORY,
-        write=(*INDEX, *MARKERS, *cursor_of("sweeper")),
-        delete=(*MEMORIES, *INDEX_LEFTOVERS),
-        purge=INDEX_LEFTOVERS,
-        list=ALL_MEMORY,
+        # Most of this is for erasures that somebody left unfinished.
+        read=(*ALL_MEMORY, *ALL_SESSIONS),
+        write=(*TOMBSTONES, *INDEX, *MARKERS, *WINDOWS, *ATTRIBUTIONS, *ERASURES, *cursor_of("sweeper")),
+        delete=_ERASED,
+        purge=_PURGED,
+        read_versions=(*CONTENTS, *LEFTOVERS),
+        list=(*ALL_MEMORY, *ALL_SESSIONS),
     ),
     embeds=True,
     is_scheduled=True,
 )
-FUNCTIONS: Final = (HTTP_API, MCP_ENDPOINT, AUTHORIZER, INDEXER, EMBEDDER, DIGESTER, PRUNER, SWEEPER)
+FUNCTIONS: Final = (HTTP_API, MCP_ENDPOINT, AUTHORIZER, INDEXER, EMBEDDER, DIGESTER, PRUNER, SWEEPER, CONSOLIDATOR)
 FUNCTION_NAMES: Final = frozenset(spec.name for spec in FUNCTIONS)
 
 

@@ -58,7 +58,7 @@ class MemoryFunction(Construct):
             code=lambda_.Code.from_asset(str(ROOT / "functions" / spec.name), exclude=["__pycache__"]),
             layers=[layers[name] for name in spec.layers(settings)],
             role=self.role,
-            memory_size=spec.memory_mb,
+            memory_size=spec.memory(settings),
             timeout=Duration.seconds(spec.timeout(settings)),
             environment={
                 names.ENV_URL: f"s3://{bucket.bucket_name}",

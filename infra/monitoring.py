@@ -214,7 +214,10 @@ class Monitoring(Construct):
         return _graph("Throttles of functions", metrics)
 
     def _cost(self) -> cloudwatch.IWidget:
-        """Return the estimate: counts times prices, of everything that grows with use but storage and logs."""
+        """Return the estimate: counts times prices, of everything that grows with use but storage and logs.
+
+        Lambda is what was really billed; of S3 it knows the requests, and takes folds to be of 64 changes.
+        """
         used: dict[str, cloudwatch.IMetric] = {
             "requests": self._api.api.metric_count(period=_DAY, statistic=_SUM),
             "recalls": self._recall.with_(period=_DAY, statistic="SampleCount"),
@@ -229,7 +232,12 @@ class Monitoring(Construct):
             count, duration = f"{function.spec.name}_count", f"{function.spec.name}_ms"
             used[count] = function.function.metric_invocations(period=_DAY, statistic=_SUM)
             used[duration] = function.function.metric_duration(period=_DAY, statistic=_SUM)
-            gb_ms = function.spec.memory_mb / 1_024 * prices.LAMBDA_GB_SECOND[self._settings.architecture] / 1_000
+            gb_ms = (
+                function.spec.memory(self._settings)
+                / 1_024
+                * prices.LAMBDA_GB_SECOND[self._settings.architecture]
+                / 1_000
+            )
             terms += [_term(count, prices.LAMBDA_REQUEST), _term(duration, gb_ms)]
         estimate = cloudwatch.MathExpression(
             expression=" + ".join(terms),

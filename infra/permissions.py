@@ -12,6 +12,8 @@ from infra import names
 MEMORIES: Final = tuple(f"{names.MEMORY_PREFIX}*/{kind}/*{names.OBJECT_SUFFIX}" for kind in names.KIND_FOLDERS)
 TOMBSTONES: Final = (f"{names.MEMORY_PREFIX}*/{names.TOMBSTONE_FOLDER}/*{names.OBJECT_SUFFIX}",)
 CLAIMS: Final = (f"{names.MEMORY_PREFIX}*/{names.CLAIM_FOLDER}/*",)
+CONSOLIDATIONS: Final = (f"{names.MEMORY_PREFIX}*/{names.CONSOLIDATION_FOLDER}/*{names.OBJECT_SUFFIX}",)
+HISTORY: Final = (f"{names.MEMORY_PREFIX}*/{names.HISTORY_FOLDER}/*",)
 HEADS: Final = (f"{names.MEMORY_PREFIX}*/{names.HEAD_NAME}",)
 LOG_ENTRIES: Final = (f"{names.MEMORY_PREFIX}*/{names.LOG_FOLDER}/*",)
 VECTORS: Final = (f"{names.MEMORY_PREFIX}*/{names.VECTOR_FOLDER}/*",)
@@ -27,6 +29,11 @@ ALL_SESSIONS: Final = (f"{names.SESSION_PREFIX}*",)
 MARKERS: Final = (f"{names.NAMESPACE_MARKER_PREFIX}*",)
 TOKENS: Final = (f"{names.TOKEN_PREFIX}*",)
 ALL_MEMORY: Final = (f"{names.MEMORY_PREFIX}*",)
+# What an erasure empties: whatever lies among memories, and what lies beside them.
+CONTENTS: Final = tuple(f"{names.MEMORY_PREFIX}*/{kind}/*" for kind in names.KIND_FOLDERS)
+LEFTOVERS: Final = tuple(f"{names.MEMORY_PREFIX}*/{folder}/*" for folder in names.LEFTOVER_FOLDERS)
+ERASURES: Final = (f"{names.ERASURE_PREFIX}*",)
+OPEN_ERASURES: Final = (f"{names.ERASURE_PREFIX}*{names.OPEN_SUFFIX}",)
 
 # Every writer of these sends a condition with each write, so one that does not has a fault, or is a person who forgot.
 CONDITIONAL_ONLY: Final = (*MEMORIES, *TOMBSTONES, *CLAIMS, *HEADS, *TOKENS, *WINDOWS, *BATCHES)
@@ -46,6 +53,7 @@ class Access:
         write: keys it may write.
         delete: keys it may delete.
         purge: keys of which it may delete earlier versions and delete markers, for good.
+        read_versions: keys of which it may read earlier versions.
         list: prefixes it may list.
     """
 
@@ -53,6 +61,7 @@ class Access:
     write: tuple[str, ...] = ()
     delete: tuple[str, ...] = ()
     purge: tuple[str, ...] = ()
+    read_versions: tuple[str, ...] = ()
     list: tuple[str, ...] = ()
 
     def statements(self, bucket: s3.IBucket) -> Iterator[iam.PolicyStatement]:
@@ -62,6 +71,7 @@ class Access:
             ("WriteObjects", "s3:PutObject", self.write),
             ("DeleteObjects", "s3:DeleteObject", self.delete),
             ("PurgeVersions", "s3:DeleteObjectVersion", self.purge),
+            ("ReadVersions", "s3:GetObjectVersion", self.read_versions),
         ):
             if patterns:
                 resources = [bucket.arn_for_objects(pattern) for pattern in patterns]
@@ -75,7 +85,7 @@ class Access:
             conditions={"StringLikeIfExists": {"s3:prefix": list(self.list)}},
         )
         if self.purge:
-            # They are listed below what the keys of one deletion have in common, which is within such a folder.
+            # They are listed within such a folder, or below what the keys of one deletion have in common.
             yield iam.PolicyStatement(
                 sid="ListVersions",
                 actions=["s3:ListBucketVersions"],
@@ -85,11 +95,14 @@ class Access:
 
 
 def _folders_of(patterns: Iterable[str]) -> list[str]:
-    """Return patterns of everything in the folders of the system that patterns of keys name.
+    """Return patterns of everything in the folders that patterns of keys name; of the system's, in the whole of them.
 
     Example:
-        >>> _folders_of(["memory/*/_index/log/*", "memory/*/_index/vectors/*"])
-        ['memory/*/_index/*']
+        >>> _folders_of(["memory/*/_index/log/*", "memory/*/_index/vectors/*", "memory/*/semantic/*"])
+        ['memory/*/_index/*', 'memory/*/semantic/*']
     """
-    parts = [pattern.split("/_", 1) for pattern in patterns]
-    return list(dict.fromkeys(f"{head}/_{rest.partition('/')[0]}/*" for head, rest in parts))
+    parts = [pattern.partition("/_") for pattern in patterns]
+    folders = [
+        f"{head}{mark}{rest.partition('/')[0]}" if mark else head.rpartition("/")[0] for head, mark, rest in parts
+    ]
+    return list(dict.fromkeys(f"{folder}/*" for folder in folders))

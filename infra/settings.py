@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final, Self
 
+import Stemmer
+
 from infra import context_values as values
 from infra import environments, names
 from infra.queue_settings import QueueSettings, long_runs, short_runs
 
-_CAMEL_CASE: Final = re.compile(r"[a-z]+([A-Z][a-z]*)*")
 # A user pool of this stack decides on these by itself.
 _ISSUER_ONLY: Final = (
     "oidc_audience",
@@ -19,6 +20,12 @@ _ISSUER_ONLY: Final = (
     "oidc_authorization_url",
     "oidc_token_url",
 )
+# A namespace of the library in which at least one whole part is a claim in braces.
+_PART: Final = r"(?!(?:semantic|episodic|procedural)(?:/|$))[A-Za-z0-9](?:[A-Za-z0-9._@+-]{0,126}[A-Za-z0-9_@+-])?"
+_CLAIM: Final = r"\{[^{}/\s]{1,128}\}"
+_NAMESPACE: Final = rf"(?=.*\{{)(?:{_PART}|{_CLAIM})(?:/(?:{_PART}|{_CLAIM})){{0,7}}"
+# The CDK's own keys have a colon, or begin so.
+_OWN_KEY: Final = re.compile(r"(?!cli-)[^:@]+")
 _LOG_RETENTION_DAYS: Final = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1827, 3653)
 
 
@@ -50,8 +57,10 @@ class Settings:
         indexer_receive_count_max: how often a message comes before it goes to the dead-letter queue.
         embedder_batch_window_seconds, embedder_maximum_concurrency, embedder_timeout_seconds: likewise of the embedder.
         digester_batch_window_seconds, digester_maximum_concurrency, digester_timeout_seconds: likewise of the digester.
-        prune_rate, sweep_rate, session_sweep_rate: of the scheduled rounds, ``rate(1 hour)`` or ``cron(0 3 * * ? *)``.
+        prune_rate, sweep_rate, session_sweep_rate, consolidation_rate: of the scheduled rounds, ``rate(1 hour)`` or
+            ``cron(0 3 * * ? *)``.
         reserved_concurrency: executions kept for a function and no more, by its name.
+        memory_mb: of a function, by its name, instead of what was measured to be best for namespaces of usual size.
         log_retention_days: of all logs.
         oidc_issuer: whose access tokens are accepted besides those of the store.
         oidc_audience, oidc_jwks_url, oidc_namespace, oidc_scopes, oidc_client_id: what makes these tokens valid, and
@@ -98,7 +107,9 @@ class Settings:
     prune_rate: str = "rate(1 day)"
     sweep_rate: str = "rate(1 day)"
     session_sweep_rate: str = "rate(1 day)"
+    consolidation_rate: str = "rate(1 day)"
     reserved_concurrency: Mapping[str, int]
+    memory_mb: Mapping[str, int]
     log_retention_days: int = 30
     oidc_issuer: str | None = None
     oidc_audience: tuple[str, ...] = ()
@@ -128,10 +139,10 @@ class Settings:
             ValueError: a value is not what it may be, or a key is unknown; the message names it.
         """
         parsers = _parsers(function_names)
-        unknown = sorted(key for key in context if _CAMEL_CASE.fullmatch(key) and key not in parsers)
+        unknown = sorted(key for key in context if _OWN_KEY.fullmatch(key) and key not in parsers)
         if unknown:
             raise ValueError(f"there is no setting {unknown[0]!r}; there are {', '.join(sorted(parsers))}")
-        values: dict[str, Any] = {"reserved_concurrency": {}, "conversation": {}, "model": {}}
+        values: dict[str, Any] = {"reserved_concurrency": {}, "memory_mb": {}, "conversation": {}, "model": {}}
         for field in fields(cls):
             key = context_key(field.name)
             if context.get(key) is not None and context[key] != "":
@@ -237,7 +248,7 @@ def _parsers(function_names: frozenset[str]) -> Mapping[str, values.Parser]:
         "removalPolicy": values.one_of("retain", "destroy"),
         "noncurrentDays": values.whole_number(1, 36_500),
         "kmsKeyArn": values.arn("kms"),
-        "language": values.text(r"[a-z]{2,30}", "the name of a Snowball stemmer"),
+        "language": values.one_of(*Stemmer.algorithms()),
         "embeddings": values.one_of("onnx", "none"),
         "domainName": values.text(r"([a-z0-9-]{1,63}\.)+[a-z]{2,63}", "a domain name in lower case"),
         "certificateArn": values.arn("acm"),
@@ -248,7 +259,7 @@ def _parsers(function_names: frozenset[str]) -> Mapping[str, values.Parser]:
         "tokenCacheSeconds": values.whole_number(0, 3_600),
         "indexerBatchWindowSeconds": values.whole_number(1, 300),
         "indexerMaximumConcurrency": values.maximum_concurrency,
-        "indexerTimeoutSeconds": values.whole_number(5, 900),
+        "indexerTimeoutSeconds": values.whole_number(30, 900),
         "visibilityTimeoutSeconds": values.whole_number(6, 43_200),
         "indexerReceiveCountMax": values.whole_number(1, 1_000),
         "embedderBatchWindowSeconds": values.whole_number(1, 300),
@@ -260,12 +271,14 @@ def _parsers(function_names: frozenset[str]) -> Mapping[str, values.Parser]:
         "pruneRate": values.rate,
         "sweepRate": values.rate,
         "sessionSweepRate": values.rate,
-        "reservedConcurrency": values.concurrency(function_names),
+        "consolidationRate": values.rate,
+        "reservedConcurrency": values.by_function(function_names, 0, 100_000),
+        "memoryMb": values.by_function(function_names, 512, 10_240),
         "logRetentionDays": values.one_of_numbers(_LOG_RETENTION_DAYS),
         "oidcIssuer": values.url,
         "oidcAudience": values.words(r"\S{1,500}", "audiences"),
         "oidcJwksUrl": values.url,
-        "oidcNamespace": values.text(r"[A-Za-z0-9._@{}/+-]{1,200}", "like users/{sub}"),
+        "oidcNamespace": values.text(_NAMESPACE, "of 1 to 8 parts, one of them a claim, like users/{sub}"),
         "oidcScopes": values.words(r"\S{1,200}=(read|write|erase|admin)", "pairs like memory:read=read"),
         "oidcClientId": values.words(r"\S{1,200}", "ids of clients"),
         "oidcAuthorizationUrl": values.url,

@@ -9,6 +9,7 @@ from infra import names
 from infra.api import MemoryApi
 from infra.function_table import (
     AUTHORIZER,
+    CONSOLIDATOR,
     DIGESTER,
     EMBEDDER,
     HTTP_API,
@@ -66,6 +67,7 @@ class AgentMemoryStack(Stack):
         self.rounds.add(self.functions[PRUNER.name], rate=settings.prune_rate)
         self.rounds.add(self.functions[SWEEPER.name], rate=settings.sweep_rate)
         self.rounds.add(self.functions[DIGESTER.name], rate=settings.session_sweep_rate)
+        self.rounds.add(self.functions[CONSOLIDATOR.name], rate=settings.consolidation_rate)
 
         self.monitoring = Monitoring(
             self,

@@ -18,10 +18,10 @@ indexer = bootstrap.build_indexer(settings)  # Once per cold start: settings rea
 
 @logger.inject_lambda_context
 @metrics.log_metrics
-def lambda_handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
+def lambda_handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Look at the objects named by one batch of S3 notifications."""
     batch = aws_events.decode_batch(event, root=aws_events.key_root(settings.url))
-    outcome = indexer.run(batch.changes)
+    outcome = indexer.run(batch.changes, context.get_remaining_time_in_millis)
     answer = aws_events.batch_response(batch, outcome.failed)
     metrics.add_metric(name="ChangesSeen", unit=MetricUnit.Count, value=len(batch.changes))
     metrics.add_metric(name="LogEntries", unit=MetricUnit.Count, value=outcome.log_length)

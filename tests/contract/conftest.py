@@ -10,6 +10,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
+from benchmarks.simulated_s3 import SimulatedS3, VirtualClock
 from s3_agent_memory.domain.clock import SystemClock, SystemEntropy
 from s3_agent_memory.storage.counting import CountingObjectStore
 from s3_agent_memory.storage.filesystem import FilesystemObjectStore
@@ -19,7 +20,7 @@ from s3_agent_memory.storage.s3 import S3ObjectStore
 from tests.fakes import s3_server
 
 BUCKET = "agent-memory"
-ADAPTERS = ("memory", "counting", "directory", "moto", "seaweedfs")
+ADAPTERS = ("memory", "counting", "simulated", "directory", "moto", "seaweedfs")
 
 
 @pytest.fixture(scope="session")
@@ -40,6 +41,11 @@ def memory_store() -> ObjectStore:
 @pytest.fixture
 def counting_store(memory_store: ObjectStore) -> ObjectStore:
     return CountingObjectStore(memory_store)
+
+
+@pytest.fixture
+def simulated_store(memory_store: ObjectStore) -> ObjectStore:
+    return SimulatedS3(memory_store, VirtualClock(0).advance)
 
 
 @pytest.fixture

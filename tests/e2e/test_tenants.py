@@ -59,6 +59,9 @@ def attempts(memory_id: str) -> dict[str, Attempt]:
         "list_conversation": Attempt(200, {"scope": _TALK}),
         "write_conversation": Attempt(200, {"attribution": _SPEAKER, "role": "user", "content": "Where is the key?"}),
         "forget_conversation": Attempt(200, {"scope": _TALK}),
+        # Without the permission nobody learns whether there is one.
+        "begin_erasure": Attempt(403, {"confirm": "tenants/owner", "everything": True}),
+        "read_erasure": Attempt(403),
     }
 
 

@@ -135,10 +135,19 @@ def test_the_sweeper_finds_an_object_that_no_event_told_of(client):
     assert (before, sorted(client.search("tea"))) == (["told"], ["silent", "told"])
 
 
+def test_the_consolidator_merges_in_every_namespace(client):
+    for text in ("Bob paid Alice", "Alice was paid by Bob"):
+        memory = client.remember(text)
+        index([f"memory/{client.namespace}/semantic/{memory['id']}.json"])
+    report = load_handler("consolidator").lambda_handler(recorded("schedule"), Context(300_000))
+    assert (report["is_complete"], report["failed"]) == (True, ())
+    assert len(client.send("GET", "/v1/memories").json["memories"]) == 1
+
+
 def test_scheduled_functions_answer_plain_json():
     namespace = parse_namespace(fresh_namespace())
     object_store().put(marker_key(namespace), b"")
-    for name in ("pruner", "sweeper"):
+    for name in ("pruner", "sweeper", "consolidator"):
         json.dumps(load_handler(name).lambda_handler(recorded("schedule"), Context(60_000)))
 
 

@@ -16,6 +16,7 @@ from s3_agent_memory.domain.keys import Namespace
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.memory import Memory
 from s3_agent_memory.domain.ranking import Ranking
+from s3_agent_memory.domain.validity import MemoryVersion, Moment
 from s3_agent_memory.errors import CorruptError
 from s3_agent_memory.index.analyzer import Analyzer
 from s3_agent_memory.index.column_file import decode_columns, encode_columns
@@ -26,6 +27,7 @@ from s3_agent_memory.index.segment import Segment, build_segment
 from s3_agent_memory.index.segment_layout import COLUMN_DTYPES, MAGIC
 from s3_agent_memory.index.segment_merge import merge_segments
 from s3_agent_memory.index.snapshot import Snapshot
+from s3_agent_memory.index.sparse_rows import COLUMN_DTYPES as SPARSE_DTYPES
 from tests.fuzz.damage import damaged, odd_documents, repacked
 
 KEY = "some.seg"
@@ -47,6 +49,10 @@ def _row(number: int) -> Row:
         updated_at=moment,
         expires_at=datetime(2026 + number % 3, 6, 1, tzinfo=UTC) if number % 2 else None,
         data={"price": number},
+        valid_from=datetime(2025, 1, 1, tzinfo=UTC) if number % 3 == 1 else None,
+        valid_to=datetime(2027, 1, 1, tzinfo=UTC) if number % 3 == 1 else None,
+        supersedes=(MemoryVersion("id-3", 1), MemoryVersion("absent", 2)) if number % 4 == 2 else (),
+        consolidated_from=(MemoryVersion("id-00", 1),) if number % 4 == 3 else (),
     )
     return row_of_memory(memory, etag=str(number), analyzer=Analyzer())
 
@@ -54,7 +60,8 @@ def _row(number: int) -> Row:
 DELETION = Row(id="id-3", kind=Kind.SEMANTIC, version=1, is_deleted=True, terms={})
 BODY = build_segment([*map(_row, range(7)), DELETION], analyzer_signature=SIGNATURE, folded_keys=["log/1", "log/2"])
 OTHER = Segment.decode(build_segment(map(_row, range(5, 9)), analyzer_signature=SIGNATURE), "other.seg")
-HEADER, COLUMNS = decode_columns(BODY, KEY, magic=MAGIC, dtypes=COLUMN_DTYPES)
+ALL_DTYPES = {**COLUMN_DTYPES, **SPARSE_DTYPES}
+HEADER, COLUMNS = decode_columns(BODY, KEY, magic=MAGIC, dtypes=ALL_DTYPES)
 FILTERS = parse_filter({"importance": {"$gte": 0.1}, "data.price": {"$ne": 3}, "created_at": {"$gt": "2020-01-01"}})
 
 
@@ -92,7 +99,10 @@ def use(snapshot: Snapshot, ids: list[str]) -> None:
         for query in (None, Query.of_terms(["run", "metric", "absent"])):
             found = search(snapshot, query, meaning=None, ranking=Ranking(), now_us=NOW_US, **selection)
             assert len(found.top(0, 50)) == min(50, found.count)
-        latest(snapshot, now_us=NOW_US, before=(NOW_US, "id-3"), limit=5, **selection)
+        for moment in (None, Moment(NOW_US), Moment(NOW_US, is_present=False)):
+            latest(snapshot, now_us=NOW_US, before=(NOW_US, "id-3"), limit=5, true_at=moment, **selection)
+    for memory_id in ("id-3", "absent"):
+        snapshot.namers_of(memory_id)
 
 
 @st.composite
@@ -165,7 +175,7 @@ def test_an_odd_directory_under_a_right_checksum_is_corrupt_or_usable(directory:
     read_and_use(repacked(BODY, directory))
 
 
-@given(st.sampled_from(sorted(COLUMN_DTYPES)), st.sampled_from([-1, 0, 2**31, 2**32, 2**63, 2**64, 10**30]))
+@given(st.sampled_from(sorted(ALL_DTYPES)), st.sampled_from([-1, 0, 2**31, 2**32, 2**63, 2**64, 10**30]))
 def test_absurd_counts_are_corrupt(name: str, count: int) -> None:
     directory = json.loads(json.dumps(HEADER))
     entry = next(item for item in directory["columns"] if item[0] == name)

@@ -24,6 +24,7 @@ from s3_agent_memory.domain.grants import Grant, Permission
 from s3_agent_memory.domain.keys import Namespace, TruthKey
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.memory import Attribution, Memory
+from s3_agent_memory.domain.validity import MemoryVersion
 from s3_agent_memory.errors import CorruptError
 from s3_agent_memory.index.analyzer import Analyzer
 from s3_agent_memory.index.log import LogEntry, decode_entry, encode_entry
@@ -52,6 +53,11 @@ MEMORY = Memory(
     metadata={"lang": "en"},
     version=3,
     attribution=Attribution(user_id="u1", author="Ann"),
+    valid_from=datetime(2026, 1, 1, tzinfo=UTC),
+    valid_to=datetime(2029, 1, 1, tzinfo=UTC),
+    supersedes=(MemoryVersion("older", 2), MemoryVersion("oldest", 1)),
+    consolidated_from=(MemoryVersion("twin", 1),),
+    pinned=True,
 )
 TOMBSTONE = Tombstone(
     id="units", kind=Kind.EPISODIC, deletes_version=2, forgotten_at="2026-05-01T12:00:00Z", reason="asked", nonce="ab"

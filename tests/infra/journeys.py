@@ -10,6 +10,7 @@ from unittest.mock import patch
 from aws_lambda_powertools import Logger
 
 from s3_agent_memory.domain.access import AccessSettings
+from s3_agent_memory.domain.consolidation import merged_memory
 from s3_agent_memory.domain.keys import TruthKey, parse_namespace
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.limits import Limits
@@ -20,7 +21,9 @@ from s3_agent_memory.edge import http_auth
 from s3_agent_memory.edge.mcp_endpoint import McpEndpoint
 from s3_agent_memory.errors import AgentMemoryError, AuthenticationError
 from s3_agent_memory.service import housekeeper
+from s3_agent_memory.service.consolidation_round import RESERVE_MS, ConsolidationRound
 from s3_agent_memory.service.conversation import ConversationService
+from s3_agent_memory.service.summarising import LongestSummariser
 from tests.infra.past import FOLD_INLINE_ENTRY_COUNT, MERGE_COUNT, NAMESPACE, PLACE, WAITS_MS, WINDOW_TOKENS, Past
 from tests.infra.policies import Call
 from tests.infra.recorded_bucket import versioned_bucket
@@ -31,6 +34,7 @@ _SESSION_COUNT = 2
 # Each turn takes more than one token.
 _TURN_COUNT = WINDOW_TOKENS // 4
 _ENOUGH_MS = 300_000
+_DAY_MS = 86_400_000
 
 
 def http_api(past: Past) -> None:
@@ -50,10 +54,19 @@ def http_api(past: Past) -> None:
     list(memories.namespaces())
     list(memories.export(NAMESPACE))
     memories.import_(NAMESPACE, ['{"content": "imported"}'] * 3)
+    for _ in range(2):
+        memories.remember(NAMESPACE, "said twice")
+    memories.undo_consolidation(NAMESPACE, memories.consolidate(NAMESPACE).id)
     _converse(past)
     past.fold_as_writer()
     past.lose_index()
     memories.recall(NAMESPACE, "something")
+    past.leave_leftovers()
+    _say(past.converse(past.open(past.inner)).service, "session 9")
+    assert memories.erase(NAMESPACE, confirm=NAMESPACE, user_id="alice").is_finished
+    past.leave_leftovers()
+    _say(past.converse(past.open(past.inner)).service, "session 9")
+    assert memories.erase(NAMESPACE, confirm=NAMESPACE).is_finished
 
 
 def _converse(past: Past) -> None:
@@ -83,6 +96,10 @@ def digester(past: Past) -> None:
         _say(others.service, f"session {number}")
         conversations.worker.run([session_of(PLACE, f"session {number}")], lambda: _ENOUGH_MS)
         _say(others.service, f"session {number}")
+    memories = past.open(past.inner).memories
+    for memory in memories.list(NAMESPACE, limit=100).memories:
+        # Then an earlier version of it is to be erased as well.
+        memories.update(NAMESPACE, memory.id, importance=0.9)
     scope = make_scope("session", principal="alice", session_id="session 0", limits=LIMITS)
     others_eraser = past.converse(past.open(past.inner)).service._eraser
     with patch.object(others_eraser, "finish"):
@@ -176,10 +193,28 @@ def pruner(past: Past) -> None:
     past.lose_index()
     past.parts.pruning.run(lambda: _ENOUGH_MS)
     past.parts.pruning.run(lambda: 0)
+    others = past.open(past.inner).memories
+    for kind in Kind:
+        old = others.remember(NAMESPACE, "Alice lives in Oslo", kind=kind)
+        new = others.supersede(NAMESPACE, old.id, "Alice lives in Rome", ttl=0.5)
+        others.update(NAMESPACE, new.id, importance=0.9)
+    past.pass_time(1_000)
+    past.parts.pruning.run(lambda: _ENOUGH_MS)
+    for number in range(2):
+        others.remember(NAMESPACE, "said again")
+        others.remember(NAMESPACE, "said again")
+        run = others.consolidate(NAMESPACE, undo_days=1)
+        if number:
+            others.undo_consolidation(NAMESPACE, run.id)
+        past.pass_time(_DAY_MS)
+        past.parts.pruning.run(lambda: _ENOUGH_MS)
+    past.pass_time(40 * _DAY_MS)
+    past.parts.pruning.run(lambda: _ENOUGH_MS)
+    assert not others.consolidations(NAMESPACE)
 
 
 def sweeper(past: Past) -> None:
-    """Rounds over everything that was left behind."""
+    """Rounds over everything that was left behind, and over erasures that nobody finished."""
     past.replace_vectors()
     past.leave_dead_objects()
     for wait in WAITS_MS:
@@ -188,11 +223,49 @@ def sweeper(past: Past) -> None:
     past.lose_index()
     past.parts.sweeping.run(lambda: _ENOUGH_MS)
     past.parts.sweeping.run(lambda: 0)
+    others = past.open(past.inner)
+    for user_id in ("alice", None):
+        past.leave_leftovers()
+        _say(past.converse(past.open(past.inner)).service, "session 9")
+        past.converse(past.open(past.inner)).worker.run([session_of(PLACE, "session 9")], lambda: _ENOUGH_MS)
+        _say(past.converse(past.open(past.inner)).service, "session 9")
+        begun = others.memories.erase(NAMESPACE, confirm=NAMESPACE, seconds_max=0, user_id=user_id)
+        past.parts.sweeping.run(lambda: _ENOUGH_MS)
+        assert others.memories.erasure(NAMESPACE, begun.id).is_finished
+
+
+def consolidator(past: Past) -> None:
+    """Rounds over memories that say the same, a run that died, and one whose record may go."""
+    others = past.open(past.inner).memories
+    mine = ConsolidationRound(past.parts.runtime, past.parts.memories, open_summariser=LongestSummariser)
+    for text in ("Alice is vegetarian", "alice is vegetarian!", "Bob paid Carol", "Carol was paid by Bob"):
+        for kind in Kind:
+            others.remember(NAMESPACE, text, kind=kind)
+    assert mine.run(lambda: RESERVE_MS).changed == 0
+    (begun,) = others.consolidations(NAMESPACE)
+    merge = begun.merges[0]
+    # The process before wrote a merged memory, and died before it wrote that down.
+    originals = [others.get(NAMESPACE, item.id) for item in merge.originals]
+    now = originals[0].updated_at
+    made = merged_memory(originals, originals[0].content, run=begun, now=now, limits=LIMITS)
+    past.open(past.inner).services.writer.remember_as(made)
+    assert mine.run(lambda: _ENOUGH_MS).changed == len(begun.merges)
+    past.replace_vectors()
+    for wait in WAITS_MS:
+        past.pass_time(wait)
+        changed = others.remember(NAMESPACE, f"Alice likes tea number {wait}")
+        others.update(NAMESPACE, changed.id, content=f"Alice likes tea number {wait}!")
+        others.remember(NAMESPACE, f"Alice likes tea number {wait}")
+        past.parts.memories.consolidate(NAMESPACE, undo_days=0)
+        mine.run(lambda: _ENOUGH_MS)
+    past.parts.memories.undo_consolidation(NAMESPACE, begun.id)
+    past.lose_index()
+    mine.run(lambda: _ENOUGH_MS)
 
 
 JOURNEYS: dict[str, Callable[[Past], None]] = {
     journey.__name__: journey
-    for journey in (http_api, mcp_endpoint, authorizer, indexer, embedder, digester, pruner, sweeper)
+    for journey in (http_api, mcp_endpoint, authorizer, indexer, embedder, digester, pruner, sweeper, consolidator)
 }
 
 

@@ -3,10 +3,20 @@
 from collections.abc import Sequence
 from itertools import count
 
+from s3_agent_memory import names
 from s3_agent_memory.bootstrap import Parts, Settings
 from s3_agent_memory.domain.clock import SystemClock, to_datetime
-from s3_agent_memory.domain.keys import TruthKey, index_prefix, parse_namespace, segment_prefix, vector_prefix
+from s3_agent_memory.domain.keys import (
+    TruthKey,
+    index_prefix,
+    memory_prefix,
+    namespace_prefix,
+    parse_namespace,
+    segment_prefix,
+    vector_prefix,
+)
 from s3_agent_memory.domain.kinds import Kind
+from s3_agent_memory.domain.memory import Attribution
 from s3_agent_memory.domain.scopes import Contributor
 from s3_agent_memory.domain.tiers import TierSettings
 from s3_agent_memory.domain.timestamps import format_timestamp
@@ -104,6 +114,20 @@ class Past:
             self.inner.put(memory.key, body.body)
             found.append(TruthKey(PLACE, kind, memory.id))
         return found
+
+    def leave_leftovers(self) -> None:
+        """Let memories of Alice, with what may lie beside them, be there."""
+        others = self.open(self.inner)
+        for kind in Kind:
+            made = others.memories.remember(NAMESPACE, "hers", kind=kind, attribution=Attribution(user_id="alice"))
+            others.memories.update(NAMESPACE, made.id, content="hers still")
+            self.inner.put(f"{memory_prefix(PLACE, kind)}note.txt", b"no memory")
+        document = b'{"id": "x", "content": "hers", "attribution": {"user_id": "alice"}}'
+        for folder in names.LEFTOVER_FOLDERS:
+            self.inner.put(f"{namespace_prefix(PLACE)}{folder}/x/1.json", document)
+            # Somebody died between its deletion and that of its versions.
+            self.inner.put(f"{namespace_prefix(PLACE)}{folder}/x/2.json", document)
+            self.inner.delete(f"{namespace_prefix(PLACE)}{folder}/x/2.json")
 
     def fold_as_writer(self) -> None:
         """Do what a writer does when the indexer has fallen behind, again and again."""

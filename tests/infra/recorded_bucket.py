@@ -62,4 +62,5 @@ def _calls_of(operation: str, params: dict[str, Any]) -> list[Call]:
         context["s3:ObjectCreationOperation"] = "true"
         conditions = {"IfMatch": "s3:if-match", "IfNoneMatch": "s3:if-none-match"}
         context |= {key: params[name] for name, key in conditions.items() if name in params}
-    return [Call(_OBJECT_ACTIONS[operation], f"{BUCKET}/{params['Key']}", context)]
+    version = "Version" if "VersionId" in params else ""
+    return [Call(_OBJECT_ACTIONS[operation] + version, f"{BUCKET}/{params['Key']}", context)]

@@ -7,6 +7,7 @@ from infra.function_table import FUNCTIONS
 from s3_agent_memory.domain.keys import parse_segment_key, parse_truth_key
 from s3_agent_memory.service.digest_worker import RESERVE_MS as DIGESTER_MS
 from s3_agent_memory.service.embedding_worker import RESERVE_MS as EMBEDDER_MS
+from s3_agent_memory.service.indexer import RESERVE_MS as INDEXER_MS
 from tests.infra.journeys import calls_of
 from tests.infra.synthesis import Resource, Template, read_settings, synthesise
 
@@ -155,7 +156,8 @@ def mapping_of(template: Template, pipeline: str) -> Resource:
 
 
 @pytest.mark.parametrize(
-    ("name", "least", "reserve_ms"), [("embedder", 60, EMBEDDER_MS), ("digester", 120, DIGESTER_MS)]
+    ("name", "least", "reserve_ms"),
+    [("indexer", 30, INDEXER_MS), ("embedder", 60, EMBEDDER_MS), ("digester", 120, DIGESTER_MS)],
 )
 def test_a_long_run_has_time_for_more_than_what_it_keeps_in_reserve(name: str, least: int, reserve_ms: int) -> None:
     with pytest.raises(ValueError, match=f"from {least}"):
@@ -167,8 +169,8 @@ def test_batches_are_settings() -> None:
     template = synthesise(
         indexerBatchWindowSeconds="1",
         indexerMaximumConcurrency="2",
-        indexerTimeoutSeconds="10",
-        visibilityTimeoutSeconds="12",
+        indexerTimeoutSeconds="30",
+        visibilityTimeoutSeconds="32",
         indexerReceiveCountMax="3",
     )
     mapping = mapping_of(template, "Indexing")
@@ -204,9 +206,14 @@ def test_rounds_are_scheduled(template: Template, name: str, expected: str) -> N
 
 
 def test_rates_are_settings() -> None:
-    template = synthesise(pruneRate="rate(1 minute)", sweepRate="cron(0 3 * * ? *)", sessionSweepRate="rate(2 hours)")
+    template = synthesise(
+        pruneRate="rate(1 minute)",
+        sweepRate="cron(0 3 * * ? *)",
+        sessionSweepRate="rate(2 hours)",
+        consolidationRate="rate(3 hours)",
+    )
     found = {item["Properties"]["ScheduleExpression"] for item in template.all("AWS::Scheduler::Schedule").values()}
-    assert found == {"rate(1 minute)", "cron(0 3 * * ? *)", "rate(2 hours)"}
+    assert found == {"rate(1 minute)", "cron(0 3 * * ? *)", "rate(2 hours)", "rate(3 hours)"}
 
 
 def test_every_scheduled_function_has_one_schedule(template: Template) -> None:

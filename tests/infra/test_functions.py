@@ -58,7 +58,7 @@ def layers_of(template: Template, name: str) -> set[str]:
 
 def test_only_what_embeds_has_a_model(template: Template) -> None:
     with_model = {spec.name for spec in FUNCTIONS if "onnx" in layers_of(template, spec.name)}
-    assert with_model == {"http_api", "mcp_endpoint", "embedder", "digester", "sweeper"}
+    assert with_model == {"http_api", "mcp_endpoint", "embedder", "digester", "sweeper", "consolidator"}
     for spec in FUNCTIONS:
         variables = template.function(spec.name)["Environment"]["Variables"]
         assert variables["S3_AGENT_MEMORY_EMBEDDINGS"] == ("onnx" if spec.name in with_model else "none")

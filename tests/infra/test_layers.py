@@ -60,6 +60,7 @@ INVOCATIONS: dict[str, dict[str, Any]] = {
     "digester": recorded("schedule"),
     "pruner": recorded("schedule"),
     "sweeper": recorded("schedule"),
+    "consolidator": recorded("schedule"),
 }
 
 

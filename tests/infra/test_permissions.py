@@ -100,15 +100,20 @@ def test_no_other_function_reaches_tokens(template: Template, spec: FunctionSpec
     assert not is_allowed(Call("s3:ListBucket", BUCKET, {"s3:prefix": names.TOKEN_PREFIX}), statements)
 
 
-@pytest.mark.parametrize("spec", [spec for spec in FUNCTIONS if spec.name not in {"http_api", "digester"}], ids=name_of)
-def test_only_api_and_digester_reach_conversations(template: Template, spec: FunctionSpec) -> None:
+ERASERS = {"http_api", "sweeper"}
+CONVERSING = {*ERASERS, "digester"}
+
+
+@pytest.mark.parametrize("spec", [spec for spec in FUNCTIONS if spec.name not in CONVERSING], ids=name_of)
+def test_only_api_digester_and_erasers_reach_conversations(template: Template, spec: FunctionSpec) -> None:
     statements = statements_of(template, spec.name)
     for action in ("s3:GetObject", "s3:PutObject", "s3:DeleteObject"):
         assert not is_allowed(Call(action, f"{BUCKET}/sessions/a/_windows/00.json", {}), statements)
     assert not is_allowed(Call("s3:ListBucket", BUCKET, {"s3:prefix": names.SESSION_PREFIX}), statements)
 
 
-@pytest.mark.parametrize("name", ["indexer", "embedder", "pruner", "sweeper"])
+# The pruner writes down the end of what an expired memory has superseded.
+@pytest.mark.parametrize("name", ["indexer", "embedder", "sweeper"])
 def test_a_function_of_the_background_cannot_write_memories(template: Template, name: str) -> None:
     key = f"{BUCKET}/memory/users/alice/{Kind.SEMANTIC}/units.json"
     assert not is_allowed(Call("s3:PutObject", key, {}), statements_of(template, name))
@@ -122,22 +127,27 @@ def test_tombstones_and_manifests_can_be_deleted_by_nobody(template: Template, s
 
 
 @every_function
-def test_earlier_versions_of_memories_can_be_deleted_by_nobody(template: Template, spec: FunctionSpec) -> None:
+def test_earlier_versions_of_memories_can_be_deleted_by_erasers_only(template: Template, spec: FunctionSpec) -> None:
+    call = Call("s3:DeleteObjectVersion", f"{BUCKET}/memory/a/semantic/x.json", {})
+    assert is_allowed(call, statements_of(template, spec.name)) == (spec.name in ERASERS)
+
+
+@every_function
+def test_earlier_versions_of_what_brings_nothing_back_can_be_deleted_by_nobody(
+    template: Template, spec: FunctionSpec
+) -> None:
     statements = statements_of(template, spec.name)
-    for key in (
-        "memory/a/semantic/x.json",
-        "memory/a/_tombstones/x.json",
-        "memory/a/_index/HEAD",
-        "auth/tokens/0.json",
-    ):
+    for key in ("memory/a/_tombstones/x.json", "memory/a/_ids/x", "memory/a/_index/HEAD", "auth/tokens/0.json"):
         assert not is_allowed(Call("s3:DeleteObjectVersion", f"{BUCKET}/{key}", {}), statements), key
 
 
 @every_function
-def test_versions_are_listed_only_of_an_index(template: Template, spec: FunctionSpec) -> None:
+def test_versions_are_never_listed_of_everything(template: Template, spec: FunctionSpec) -> None:
     statements = statements_of(template, spec.name)
-    for context in ({}, {"s3:prefix": "memory/"}, {"s3:prefix": "memory/users/alice/semantic/"}):
+    for context in ({}, {"s3:prefix": "memory/"}, {"s3:prefix": "auth/"}):
         assert not is_allowed(Call("s3:ListBucketVersions", BUCKET, context), statements), context
+    contents = Call("s3:ListBucketVersions", BUCKET, {"s3:prefix": "memory/users/alice/semantic/"})
+    assert is_allowed(contents, statements) == (spec.name in ERASERS)
 
 
 @every_function

@@ -1,10 +1,13 @@
 """Settings: everything has a default, and what is wrong is refused by its name before anything is made of it."""
 
+from collections.abc import Callable
 from dataclasses import fields
 
 import pytest
 
 from infra.settings import Settings, _parsers, context_key
+from s3_agent_memory.domain.claims import NamespaceTemplate
+from s3_agent_memory.errors import ValidationError
 
 FUNCTIONS = frozenset({"http_api", "indexer"})
 ARN = "arn:aws:acm:eu-central-1:123456789012:certificate/abc"
@@ -47,6 +50,7 @@ def test_an_empty_value_is_none() -> None:
         ("sweepRate", "cron(0 3 * * ? *)", "cron(0 3 * * ? *)"),
         ("reservedConcurrency", "http_api=50,indexer=5", {"http_api": 50, "indexer": 5}),
         ("reservedConcurrency", {"http_api": 50}, {"http_api": 50}),
+        ("memoryMb", "http_api=1769", {"http_api": 1_769}),
         ("logRetentionDays", "90", 90),
         ("indexerMaximumConcurrency", "0", 0),
         ("embeddings", "none", "none"),
@@ -99,6 +103,7 @@ def test_a_value_is_read(key: str, value: object, expected: object) -> None:
         ("reservedConcurrency", "http_api"),
         ("reservedConcurrency", "nobody=1"),
         ("reservedConcurrency", "http_api=-1"),
+        ("memoryMb", "http_api=128"),
         ("reservedConcurrency", 5),
         ("logRetentionDays", "31"),
         ("embeddings", "openai"),
@@ -158,3 +163,41 @@ def test_settings_that_contradict_each_other_are_refused(context: dict[str, str]
 
 def test_a_message_stays_hidden_for_six_timeouts_and_a_window() -> None:
     assert read(indexerTimeoutSeconds="100", indexerBatchWindowSeconds="10").indexer_queue.visibility_seconds == 610
+
+
+NAMESPACES = [
+    *(
+        "users/{sub}",
+        "{sub}",
+        "tenants/{tenant}/{sub}",
+        "a/b/c/d/e/f/g/{sub}",
+        "users/{custom:id}",
+        "users/{https:claim}",
+    ),
+    *("users", "{sub", "users/{a}{b}", "semantic/{sub}", "/{sub}", "users/{sub}/", "a/b/c/d/e/f/g/h/{sub}", "a./{sub}"),
+    *("users//{sub}", "_x/{sub}", "users/x{sub}", "users/{}", "{a/b}", "procedural/x/{sub}", "semantics/{sub}"),
+]
+
+
+@pytest.mark.parametrize("namespace", NAMESPACES)
+def test_a_namespace_of_claims_is_accepted_exactly_if_the_functions_accept_it(namespace: str) -> None:
+    def is_accepted(read_it: Callable[[], object]) -> bool:
+        try:
+            read_it()
+        except (ValidationError, ValueError):
+            return False
+        return True
+
+    by_functions = is_accepted(lambda: NamespaceTemplate.parse(namespace))
+    assert by_functions == is_accepted(lambda: read(oidcIssuer="https://login.example.org", oidcNamespace=namespace))
+
+
+@pytest.mark.parametrize("key", ["Foo", "stack_name", "stack-name", "foo"])
+def test_an_unknown_key_is_refused_however_it_is_written(key: str) -> None:
+    with pytest.raises(ValueError, match="there is no setting"):
+        read(**{key: "x"})
+
+
+def test_a_language_without_a_stemmer_is_refused() -> None:
+    with pytest.raises(ValueError, match="language"):
+        read(language="klingon")

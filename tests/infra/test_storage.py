@@ -24,7 +24,7 @@ def test_a_customer_key_encrypts_the_bucket_and_every_function_may_use_it() -> N
     rule = template.one(BUCKET)["BucketEncryption"]["ServerSideEncryptionConfiguration"][0]
     assert rule["BucketKeyEnabled"] is True
     assert rule["ServerSideEncryptionByDefault"] == {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": key}
-    for name in ("http_api", "mcp_endpoint", "indexer", "embedder", "digester", "pruner", "sweeper"):
+    for name in ("http_api", "mcp_endpoint", "indexer", "embedder", "digester", "pruner", "sweeper", "consolidator"):
         assert [set(item["Action"]) for item in template.role_statements(name) if item["Resource"] == key] == [
             {"kms:Decrypt", "kms:GenerateDataKey"}
         ]

@@ -14,7 +14,7 @@ from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.memory import Memory
 from s3_agent_memory.service.embedding_worker import RESERVE_MS
 from tests.simulation.oracle import Op, Oracle
-from tests.simulation.world import SECOND_US, Actor, Request, ViolationError, World
+from tests.simulation.world import SECOND_US, Actor, Request, ViolationError, World, folder_of
 
 NAMESPACE = "sim/ns"
 FUNCTION_LIFE_S = 900
@@ -44,6 +44,7 @@ class Callers:
         self.chosen = [f"id-{number}" for number in range(id_count)]
         self.created: list[tuple[str, Kind]] = []
         self.create_count_max = create_count_max
+        self.whole_erasures: list[list[Op]] = []
         self.resurrect_chance = self.rng.choice([0.3, 0.7, 0.95])
         self.other_kind_chance = self.rng.choice([0.0, 0.1, 0.4])
         self.ttl_chance = self.rng.choice([0.0, 0.0, 0.2])
@@ -125,6 +126,9 @@ class Callers:
                 op.memory_id = truth.memory_id
                 self.oracle.writes[truth.memory_id].append(op)
                 self.created.append((truth.memory_id, kind))
+                for ops in self.whole_erasures:
+                    if any(item.end_tick is None or item.pending for item in ops):
+                        ops.append(self.oracle.begin("prune", truth.memory_id))
 
     def remember(
         self, parts: Parts, memory_id: str | None = None, kind: Kind | None = None, resurrect: bool | None = None
@@ -322,8 +326,61 @@ class Callers:
         return self.function("reindex", lambda: parts.memories.reindex(NAMESPACE))
 
     def prune(self, parts: Parts) -> Op:
-        ops = [self.oracle.begin("prune", memory_id) for memory_id in self.ids()]
         op = self.function("prune", lambda: parts.memories.prune_expired(NAMESPACE))
+        return self._spanning(op, [self.oracle.begin("prune", memory_id) for memory_id in self.ids()])
+
+    def erase(self, parts: Parts, ids: list[str] | None = None) -> Op:
+        """Erase some ids or the whole namespace; sometimes the time is up in the middle, and somebody may go on."""
+        drawn = self.rng.choice([None, [self._any_id()], self.rng.sample(self.ids(), min(2, len(self.ids())))])
+        chosen = ids or drawn
+        affected = self.ids() if chosen is None else chosen
+        before = self.oracle.erasable(affected)
+        seconds_max = self.rng.choice([None, None, 5.0])
+        begun: list[str] = []
+
+        def call() -> None:
+            report = parts.memories.erase(NAMESPACE, confirm=NAMESPACE, ids=chosen, seconds_max=seconds_max)
+            # What an erasure that began earlier has spared may have been there when this call began.
+            if report.is_finished and begun:
+                self.oracle.counts["erasures finished"] += 1
+                self.oracle.check_erased(before)
+
+        ops = [self.oracle.begin("prune", memory_id) for memory_id in affected]
+        op = self._spanning(self.function("erase", call), ops)
+        actor = actor_of(op)
+        original = actor.on_effect
+
+        def on_effect(request: Request) -> None:
+            original(request)
+            if request.verb == "delete" and folder_of(request.key) in ("segments", "vectors"):
+                self.oracle.erased_files.add(request.key)
+            if request.verb == "put" and request.key.endswith(".open"):
+                begun.append(request.key)
+
+        actor.on_effect = on_effect
+        if chosen is None:
+            # It may also erase what is made while it runs.
+            self.whole_erasures.append(ops)
+        return op
+
+    def resume(self, parts: Parts) -> Op:
+        """What the sweeper does before it sweeps: it may erase anything that somebody began to erase."""
+        op = self.function("resume", lambda: parts.memories.resume_erasures(NAMESPACE, seconds_max=60.0))
+        ops = [self.oracle.begin("prune", memory_id) for memory_id in self.ids()]
+        self.whole_erasures.append(ops)
+        actor = actor_of(self._spanning(op, ops))
+        original = actor.on_effect
+
+        def on_effect(request: Request) -> None:
+            original(request)
+            if request.verb == "delete" and folder_of(request.key) in ("segments", "vectors"):
+                self.oracle.erased_files.add(request.key)
+
+        actor.on_effect = on_effect
+        return op
+
+    def _spanning(self, op: Op, ops: list[Op]) -> Op:
+        """Let a call that may forget many ids count as something that may forget each of them, as long as it runs."""
         actor = actor_of(op)
         original_effect, original_pending, original_crash, run = (
             actor.on_effect,

@@ -33,6 +33,7 @@ from s3_agent_memory.service import (
     compactor,
     folder,
     head,
+    index_purger,
     index_reader,
     reader,
     row_loader,
@@ -366,6 +367,10 @@ def _trust_the_index() -> list[Any]:
     return [_set(reader, "decode_present", decode)]
 
 
+def _nothing_outranked(self: Any, namespace: Any) -> Any:
+    return index_purger._Outranked(self._heads.load(namespace).manifest, {})
+
+
 MUTATIONS: dict[str, Mutation] = {
     "blind_put_of_head": Mutation(
         "the manifest is overwritten without a condition", lambda: [_set(head.HeadStore, "_put", _blind_put)]
@@ -427,6 +432,16 @@ MUTATIONS: dict[str, Mutation] = {
     "get_ignores_tombstones": Mutation("get returns dead objects", _get_ignores_tombstones, 1_500),
     "trust_the_index": Mutation("recall returns what it once saw of an object that is gone", _trust_the_index),
     "same_bytes_every_attempt": Mutation("every attempt sends the bytes of the first", _same_bytes),
+    "erasure_purges_no_index": Mutation(
+        "an erasure leaves the index as it is",
+        lambda: [_set(index_purger.IndexPurger, "_outranked", _nothing_outranked)],
+        SCRIPTED,
+    ),
+    "erasure_without_a_fence": Mutation(
+        "what was read before an erasure may be committed after it",
+        lambda: [_set(module, "is_fenced", lambda *_: False) for module in (folder, compactor)],
+        SCRIPTED,
+    ),
     **{name: Mutation(*mistake) for name, mistake in VECTOR_MUTATIONS.items()},
 }
 

@@ -17,6 +17,7 @@ from typing import Any
 from s3_agent_memory.domain.clock import to_us
 from s3_agent_memory.domain.keys import parse_truth_key
 from s3_agent_memory.domain.memory import Memory
+from s3_agent_memory.index.segment import Segment
 from s3_agent_memory.service.grace import TRASH_CROWDED_GRACE_MS
 from tests.simulation.vector_oracle import VectorOracle
 from tests.simulation.world import SECOND_US, Actor, Request, SimObject, ViolationError, World, folder_of
@@ -91,6 +92,7 @@ class Oracle:
         self.acked: dict[str, list[Acknowledged]] = defaultdict(list)
         self.history: dict[str, list[State]] = defaultdict(lambda: [State(-1, (0, 1), None, frozenset())])
         self.seen: dict[str, int] = {}
+        self.erased_files: set[str] = set()
         self.counts: Counter[str] = Counter()
         self.vectors = VectorOracle(self._live_texts, self.fail)
         self.head_version = 0
@@ -169,7 +171,7 @@ class Oracle:
         elif folder_of(key) == "log":
             self._watch_log(key, new)
         truth = parse_truth_key(key)
-        if truth is not None and not key.startswith(ROOT + "semantic/junk"):
+        if truth is not None and truth.memory_id != "junk":
             self._watch_truth(truth.memory_id, verb, old, new, is_tombstone=truth.kind is None)
 
     def _watch_file(self, key: str, new: SimObject | None) -> None:
@@ -195,7 +197,8 @@ class Oracle:
         elif folder_of(request.key) in ("segments", "vectors") and result is None:
             age_ms = (self.world.now_us - actor.head_read_us) // 1_000
             is_within_grace = age_ms < TRASH_CROWDED_GRACE_MS - SKEW_US // 1_000
-            if is_within_grace and request.key in actor.files_in_use:
+            # An erasure waits for nobody; whoever misses a file reads the manifest again.
+            if is_within_grace and request.key in actor.files_in_use - self.erased_files:
                 self.fail(f"{request.key} is gone {age_ms} ms after its manifest was read")
 
     def _watch_head(self, old: SimObject | None, new: SimObject | None) -> None:
@@ -272,6 +275,43 @@ class Oracle:
         is_refused = op.answer not in (None, "ack", "crash", "unknown_outcome")
         if is_refused and is_live:
             self.fail(f"{op.what} of {memory_id} was refused ({op.answer}) but takes effect")
+
+    # --- erasures -----------------------------------------------------------------------------------------------------
+
+    def erasable(self, memory_ids: Iterable[str]) -> dict[str, int]:
+        """Return the highest version of each id that was ever written until now."""
+        landed = {
+            memory_id: [item.version for op in self.writes[memory_id] for item in op.landings]
+            for memory_id in memory_ids
+        }
+        return {memory_id: max(versions) for memory_id, versions in landed.items() if versions}
+
+    def check_erased(self, versions: Mapping[str, int]) -> None:
+        """An erasure is finished: nothing may know these versions, neither an object nor an index in use."""
+        head = self.world.objects.get(HEAD)
+        manifest = json.loads(head.body) if head else {"segments": [], "vectors": []}
+        for memory_id, last in versions.items():
+            if any(version <= last for version in self.versions(memory_id)):
+                self.fail(f"an object of {memory_id} is left by its erasure")
+        for reference in manifest["segments"]:
+            key = f"{ROOT}_index/segments/{reference[0]}.seg"
+            segment = Segment.decode(self.world.objects[key].body, key)
+            for memory_id, last in versions.items():
+                position = segment.find(memory_id)
+                if (
+                    position is not None
+                    and not segment.is_deleted[position]
+                    and int(segment.ranks[position]) <= 2 * last
+                ):
+                    self.fail(f"a segment knows {memory_id} after its erasure")
+        texts = [
+            (op.memory_id or "", f"common {op.mark}")
+            for memory_id in versions
+            for op in self.writes[memory_id]
+            if op.landings
+        ]
+        gone = [item for item in texts if item not in set(self._live_texts())]
+        self.vectors.check_erased([reference[0] for reference in manifest["vectors"]], gone)
 
     # --- reads --------------------------------------------------------------------------------------------------------
 

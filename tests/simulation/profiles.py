@@ -68,6 +68,8 @@ def _objects(rng: random.Random) -> Profile:
         "collect": 0.4,
         "sweep": 0.4,
         "prune": 0.3,
+        "erase": rng.choice([0, 0.2, 0.6]),
+        "resume": 0.1,
         "reindex": rng.choice([0, 0.1]),
     }
     return Profile(
@@ -97,6 +99,8 @@ def _index(rng: random.Random) -> Profile:
         "tend": rng.choice([0.5, 2]),
         "collect": rng.choice([1, 3]),
         "sweep": 1,
+        "erase": rng.choice([0, 0, 0.3]),
+        "resume": 0.1,
         "reindex": rng.choice([0, 0.2]),
     }
     # In calm time readers meet many folds; when time jumps, graces end in the middle of things.

@@ -199,6 +199,7 @@ class Simulation:
         """Let the schedules run with the graces passing in between, as hours of quiet would."""
         for wait_ms in (0, 2 * LOG_GRACE_MS, 2 * LOG_GRACE_MS, 2 * TRASH_GRACE_MS, 2 * ORPHAN_AGE_MS):
             self.world.now_us += wait_ms * 1_000
+            self.alone("resume")
             self.alone("prune")
             self.alone("embed_all")
             self.alone("sweep")

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from s3_agent_memory.bootstrap import Parts
+from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.index.merge_policy import FAN_OUT
 from s3_agent_memory.service.grace import LOG_GRACE_MS, ORPHAN_AGE_MS, TRASH_GRACE_MS
 from s3_agent_memory.service.housekeeper import Folding
@@ -194,6 +195,29 @@ def a_merge_stalls_until_its_trash_would_be_old() -> None:
     stage.go(reader)
 
 
+def a_memory_is_erased_that_a_segment_holds() -> None:
+    """The segment is in use and stays so for the memories beside it."""
+    stage = Stage()
+    here, elsewhere, oracle = stage.instance(), stage.instance(), stage.simulation.oracle
+    stage.go(stage.start("remember", here, memory_id="id-0", kind=Kind.SEMANTIC, resurrect=False))
+    stage.run(here, "create", "tidy")
+    versions = oracle.erasable(["id-0"])
+    stage.go(stage.start("erase", elsewhere, ids=["id-0"]))
+    oracle.check_erased(versions)
+
+
+def a_fold_sleeps_through_an_erasure() -> None:
+    """It has read a memory that is erased before it uploads what it read."""
+    stage = Stage()
+    here, elsewhere, oracle = stage.instance(), stage.instance(), stage.simulation.oracle
+    stage.go(stage.start("remember", here, memory_id="id-0", kind=Kind.SEMANTIC, resurrect=False))
+    sleeper = stage.go(stage.start("tidy", here), "put", "segments")
+    versions = oracle.erasable(["id-0"])
+    stage.go(stage.start("erase", elsewhere, ids=["id-0"]))
+    stage.go(sleeper)
+    oracle.check_erased(versions)
+
+
 def two_forget_different_versions() -> None:
     """The one that saw the earlier version writes its tombstone last."""
     stage = Stage()
@@ -218,6 +242,8 @@ def an_embedder_sleeps_while_its_upload_is_collected() -> None:
 
 
 STORIES: Final[dict[str, Callable[[], None]]] = {
+    "erasure_purges_no_index": a_memory_is_erased_that_a_segment_holds,
+    "erasure_without_a_fence": a_fold_sleeps_through_an_erasure,
     "no_log_grace": a_log_is_folded_and_cleaned_up_while_readers_read,
     "stamp_inside_the_fold": a_fold_stalls_between_its_upload_and_its_swap,
     "stamp_inside_the_swap": a_merge_stalls_until_its_trash_would_be_old,

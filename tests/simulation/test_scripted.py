@@ -7,6 +7,8 @@ from tests.simulation.stories import STORIES
 from tests.simulation.world import ViolationError
 
 SYMPTOMS = {
+    "erasure_purges_no_index": "a segment knows id-0 after its erasure",
+    "erasure_without_a_fence": "a segment knows id-0 after its erasure",
     "no_log_grace": "recall shows .* at v0, acknowledged was v1",
     "old_uploads_committed": "the manifest names .*, which does not exist",
     "tombstone_falls": "the truth of id-0 falls",

@@ -51,6 +51,14 @@ class VectorOracle:
             self._check(keyed, shard.model, f"the shard {shard_id}")
         self._shards[shard_id] = Shard(shard.model, frozenset(shard.text_keys.tolist()))
 
+    def check_erased(self, shard_ids: Iterable[str], gone: Iterable[tuple[str, str]]) -> None:
+        """No shard in use may hold a vector of a text that was erased."""
+        keys = {text_key(memory_id, text) for memory_id, text in gone}
+        for shard_id in shard_ids:
+            found = keys & self._shards[shard_id].text_keys
+            if found:
+                self._fail(f"a shard holds vectors of {[self._texts[key] for key in found]} after their erasure")
+
     def see_entry(self, key: str, body: bytes) -> None:
         vectors = decode_entry(body, key).vectors
         if vectors is not None:

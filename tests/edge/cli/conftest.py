@@ -32,10 +32,17 @@ class Outcome:
 Run = Callable[..., Outcome]
 
 COMMANDS = (
-    *"remember recall get forget update list prune reindex sweep stats namespaces export import serve".split(),
+    *"remember recall get forget update list prune reindex sweep erase verify stats".split(),
+    *"namespaces export import serve".split(),
+    "supersede",
+    "history",
+    "consolidate",
+    "consolidate undo",
+    "consolidate runs",
     "token create",
     "token list",
     "token revoke",
+    "cost",
 )
 PROGRAM = [sys.executable, "-c", "import sys; from s3_agent_memory.edge.cli import main; sys.exit(main())"]
 TIMEOUT_SECONDS = 120

@@ -177,7 +177,7 @@ def test_resurrect_lets_a_forgotten_id_be_used_again(run: Run) -> None:
 def test_prune_reports_how_many_it_forgot(run: Run) -> None:
     remember(run, "short-lived", "--ttl-days", "1e-9")
     remember(run, "stays")
-    assert run("prune", *ALICE).document == {"forgotten": 1}
+    assert run("prune", *ALICE).document == {"forgotten": 1, "consolidated": 0}
 
 
 def test_reindex_reports_what_it_indexed(run: Run) -> None:

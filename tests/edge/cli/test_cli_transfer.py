@@ -85,8 +85,60 @@ def test_export_replaces_the_file(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "alice.jsonl"
     path.write_text("old", "utf-8")
     fill(run)
-    run("export", "-o", str(path), *ALICE)
+    run("export", "-o", str(path), "--no-checksum", *ALICE)
     assert len(path.read_text("utf-8").splitlines()) == 2
+
+
+def test_an_export_into_a_file_ends_with_a_checksum_that_the_import_verifies(run: Run, tmp_path: Path) -> None:
+    fill(run)
+    path = tmp_path / "alice.jsonl"
+    run("export", "-o", str(path), *ALICE)
+    outcome = run("import", str(path), *BOB)
+    assert (outcome.exit_code, outcome.document["imported"], outcome.document["checksum"]) == (0, 2, "verified")
+
+
+def test_a_file_with_a_line_missing_is_imported_and_reported(run: Run, tmp_path: Path) -> None:
+    fill(run)
+    path = tmp_path / "alice.jsonl"
+    run("export", "-o", str(path), *ALICE)
+    lines = path.read_text("utf-8").splitlines(keepends=True)
+    path.write_text("".join(lines[1:]), "utf-8")
+    outcome = run("import", str(path), *BOB)
+    document = outcome.document
+    assert (outcome.exit_code, document["imported"], document["checksum"]) == (3, 1, "mismatch")
+    assert document["errors"] == [
+        {"line": 2, "code": "corrupt", "message": "lines were lost or added: here are 1, and the checksum is of 2"}
+    ]
+
+
+def test_a_file_without_its_end_is_imported_and_named(run: Run, tmp_path: Path) -> None:
+    fill(run)
+    path = tmp_path / "alice.jsonl"
+    run("export", "-o", str(path), *ALICE)
+    path.write_text("".join(path.read_text("utf-8").splitlines(keepends=True)[:-1]), "utf-8")
+    outcome = run("import", str(path), *BOB)
+    assert (outcome.exit_code, outcome.document["checksum"], "its end is missing" in outcome.err) == (0, "absent", True)
+
+
+@pytest.mark.parametrize(
+    ("options", "count"),
+    [
+        (["--kind", "episodic"], 1),
+        (["--tag", "food"], 1),
+        (["--filter", '{"data.since": 2020}'], 1),
+        (["--session-id", "s1"], 1),
+        (["--session-id", "s1", "--filter", '{"kind": "semantic"}'], 0),
+        ([], 2),
+    ],
+)
+def test_an_export_is_of_what_was_chosen(run: Run, options: list[str], count: int) -> None:
+    fill(run)
+    assert len(run("export", *options, *ALICE).out.splitlines()) == count
+
+
+def test_an_identity_is_given_once(run: Run) -> None:
+    outcome = run("export", "--session-id", "s1", "--filter", '{"session_id": "s2"}', *ALICE)
+    assert (outcome.exit_code, "choose one" in outcome.err) == (2, True)
 
 
 def test_export_that_fails_leaves_the_old_file_alone(run: Run, tmp_path: Path) -> None:

@@ -93,7 +93,8 @@ def test_every_route_but_the_public_ones_needs_a_bearer_token(document):
 
 def test_every_route_with_a_body_describes_it(document):
     described = {key for key, operation in operations(document).items() if "requestBody" in operation}
-    assert described == {key for key in operations(document) if key[0] in ("POST", "PATCH")}
+    without = {("POST", "/v1/consolidations/{run_id}/undo")}
+    assert described == {key for key in operations(document) if key[0] in ("POST", "PATCH")} - without
 
 
 def test_the_version_is_that_of_the_package(document):

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from s3_agent_memory.edge import http_transfer
+from s3_agent_memory.service import transfer_export
 from tests.functions.deployment import Answer, Context, make_client, object_store
 
 LINES = {"content-type": "application/x-ndjson"}
@@ -66,13 +66,6 @@ def test_no_page_of_an_export_is_larger_than_4_mib(client):
     assert max(len(answer.body) for answer in answers) <= 4 * 1024 * 1024
 
 
-def test_a_memory_too_large_for_any_page_is_413(client, monkeypatch):
-    monkeypatch.setattr(http_transfer, "EXPORT_BYTES_MAX", 1_000)
-    client.remember("x" * 1_000)
-    answer = client.send("GET", "/v1/export?cursor=")
-    assert (answer.status, answer.code) == (413, "answer_too_large")
-
-
 def test_an_export_too_large_for_one_answer_is_413_and_never_cut(client):
     for _ in range(110):
         client.remember("x" * 16_000, data={"x": "y" * 30_000})
@@ -88,8 +81,43 @@ def test_export_names_objects_that_cannot_be_read(client):
     assert [answer.headers["x-corrupt-keys"] for answer in answers] == [key, key]
 
 
-def test_a_page_cannot_include_expired_memories(client):
-    assert client.send("GET", "/v1/export?cursor=&include_expired=true").status == 400
+def test_a_page_includes_expired_memories_when_asked(client):
+    client.remember(ttl=0.000001)
+    kept = client.remember("kept")["id"]
+    counts = [len(lines_of(client.send("GET", f"/v1/export?cursor={more}"))) for more in ("", "&include_expired=true")]
+    assert (counts, kept != "") == ([1, 2], True)
+
+
+def test_an_export_is_of_what_was_chosen_whole_and_page_by_page(client, monkeypatch):
+    monkeypatch.setattr(transfer_export, "_PAGE_COUNT_MAX", 2)
+    chosen = {client.remember(tags=["a b", "c"], kind="episodic")["id"] for _ in range(3)}
+    client.remember(tags=["c"], kind="episodic")
+    client.remember(tags=["a b"])
+    query = "kind=episodic&tag=a+b&tag=c"
+    answers = pages_of(client, f"/v1/export?{query}&cursor=")
+    paged = [memory["id"] for answer in answers for memory in lines_of(answer)]
+    whole = [memory["id"] for memory in lines_of(client.send("GET", f"/v1/export?{query}"))]
+    assert (sorted(paged), set(whole), len(answers)) == (sorted(chosen), chosen, 3)
+
+
+@pytest.mark.parametrize("cursor", ["x", "semantic", "semantic~", "fact~a", "semantic~../x"])
+def test_a_page_behind_no_cursor_of_an_export_is_400(client, cursor):
+    assert client.send("GET", f"/v1/export?cursor={cursor}").status == 400
+
+
+def test_a_page_leaves_out_what_is_forgotten_and_has_what_was_resurrected(client):
+    for name in ("a", "b", "c"):
+        client.remember(id=name)
+        client.send("DELETE", f"/v1/memories/{name}")
+    client.remember(id="b", resurrect=True)
+    client.remember(id="bb")
+    assert [memory["id"] for memory in lines_of(client.send("GET", "/v1/export?cursor="))] == ["b", "bb"]
+
+
+def test_a_checksum_line_in_a_body_is_no_memory_and_no_error(client):
+    body = b'{"id": "a", "content": "a"}\n{"checksum": {"lines": 7, "sha256": "0"}}\n'
+    answer = client.send("POST", "/v1/import", body, headers=LINES).json
+    assert (answer["imported"], answer["failed"], answer["checksum"]) == (1, 0, "absent")
 
 
 def test_import_stores_lines_into_the_namespace_of_the_token(client):

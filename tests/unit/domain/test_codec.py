@@ -21,6 +21,7 @@ from s3_agent_memory.domain.codec import (
 from s3_agent_memory.domain.keys import TruthKey, parse_truth_key
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.memory import Attribution, Memory
+from s3_agent_memory.domain.validity import MemoryVersion
 from s3_agent_memory.errors import CorruptError, ValidationError
 from tests.unit.domain.memories import MOMENTS, make_memory
 from tests.unit.domain.test_json_values import OBJECTS
@@ -36,6 +37,10 @@ SPECIFIED_KEY = "memory/users/alice/procedural/01a16b209bf8ad13a72e486e.json"
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
 LABELS = st.none() | TEXTS
+# Such an id is longer than those of the memories that name it.
+NAMED = st.lists(
+    st.builds(MemoryVersion, st.from_regex(r"[A-Za-z0-9]{22,30}", fullmatch=True), st.integers(1, 2**53)), max_size=3
+)
 MEMORIES = st.builds(
     make_memory,
     id=st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,20}", fullmatch=True),
@@ -51,6 +56,10 @@ MEMORIES = st.builds(
     metadata=OBJECTS,
     version=st.integers(min_value=1, max_value=2**53),
     attribution=st.builds(Attribution, user_id=LABELS, agent_id=LABELS, session_id=LABELS, author=LABELS),
+    valid_from=st.none() | MOMENTS,
+    supersedes=NAMED,
+    consolidated_from=NAMED,
+    pinned=st.booleans(),
 )
 
 

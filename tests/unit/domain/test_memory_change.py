@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from s3_agent_memory.domain.limits import Limits
-from s3_agent_memory.domain.memory import MemoryChange
+from s3_agent_memory.domain.memory_change import MemoryChange
 from s3_agent_memory.errors import LimitExceededError, ValidationError
 from tests.unit.domain.memories import MOMENT, make_memory
 

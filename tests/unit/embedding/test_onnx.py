@@ -131,3 +131,15 @@ def write_token_graph(path: Path) -> None:
     output = helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["texts", "tokens", 2])
     graph = helper.make_graph(nodes, "tokens", inputs, [output], [onnx.numpy_helper.from_array(table, "table")])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10), str(path))
+
+
+@pytest.mark.parametrize("text", ["🍕", "😀 😀 😀", "猫", "我的猫叫咪咪", "a" * 500, ""])
+def test_a_text_that_the_vocabulary_lacks_is_near_to_nothing(embedder: OnnxEmbedder, text: str) -> None:
+    vectors = embedder.embed([text, "The cat is called Mimi"])
+    assert not vectors[0].any()
+    assert vectors[1].any()
+
+
+def test_a_text_with_something_unknown_in_it_keeps_its_meaning(embedder: OnnxEmbedder) -> None:
+    plain, decorated = embedder.embed(["I love pizza with olives", "I love pizza with olives 🍕"])
+    assert plain @ decorated > 0.9

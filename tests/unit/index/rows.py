@@ -8,6 +8,7 @@ from typing import Any
 from s3_agent_memory.domain.keys import Namespace
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.memory import Memory
+from s3_agent_memory.domain.validity import MemoryVersion
 from s3_agent_memory.index.analyzer import Analyzer
 from s3_agent_memory.index.row import Row, row_of_memory
 from s3_agent_memory.index.segment import Segment, build_segment
@@ -70,15 +71,26 @@ def _random_row(rng: random.Random, memory_id: str, is_deleted: bool) -> Row:
     if is_deleted:
         return make_deletion(memory_id, **values)
     terms = {rng.randrange(20): rng.randint(1, 255) for _ in range(rng.randrange(6))}
-    return make_row(
-        memory_id,
-        created_us=rng.randrange(10),
-        expires_us=rng.choice([0, rng.randrange(1, 100)]),
-        importance=rng.randrange(5) / 4,
-        length=sum(terms.values()),
-        terms=terms,
-        **values,
-    )
+    plain = {
+        "created_us": rng.randrange(10),
+        "expires_us": rng.choice([0, rng.randrange(1, 100)]),
+        "importance": rng.randrange(5) / 4,
+        "length": sum(terms.values()),
+        "terms": terms,
+    }
+    return make_row(memory_id, **plain, **values, **_random_validity(rng))
+
+
+def _random_validity(rng: random.Random) -> dict[str, Any]:
+    """Return for some rows when they are true, and what they name."""
+    named = [MemoryVersion(f"id{rng.randrange(25)}", rng.randint(1, 6)) for _ in range(rng.randrange(4))]
+    begin_us = rng.choice([None, None, rng.randrange(20)])
+    return {
+        "valid_from_us": begin_us,
+        "valid_to_us": rng.choice([None, None, rng.randrange(20, 40)]),
+        "supersedes": tuple(named[:2]) if rng.random() < 0.3 else (),
+        "consolidated_from": tuple(named[2:]) if rng.random() < 0.3 else (),
+    }
 
 
 def winners(rows: Iterable[Row]) -> dict[str, Row]:

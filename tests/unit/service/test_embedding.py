@@ -8,7 +8,7 @@ import pytest
 from s3_agent_memory.domain.codec import encode_memory
 from s3_agent_memory.errors import AgentMemoryError, EmbeddingError
 from s3_agent_memory.index.manifest import Manifest
-from s3_agent_memory.service import embedding, transfer
+from s3_agent_memory.service import embedding, transfer_indexing
 from s3_agent_memory.service.embedding import BATCH_SIZE, EmbeddingService
 from s3_agent_memory.service.embedding_worker import RESERVE_MS
 from s3_agent_memory.service.grace import MODEL_GRACE_MS, UPLOAD_AGE_MAX_MS
@@ -450,7 +450,7 @@ def test_a_memory_put_there_by_hand_gets_a_vector_with_the_sweep(world: World) -
 
 @pytest.mark.parametrize("line_count", [127, 128, 300])
 def test_beside_an_indexer_an_import_of_any_size_is_embedded(monkeypatch, line_count):
-    monkeypatch.setattr(transfer, "_FOLD_LINE_COUNT", 128)
+    monkeypatch.setattr(transfer_indexing, "_FIRST_ROW_COUNT", 128)
     world = open_world(folding=Folding.INLINE)
     world.memories.import_(NAMESPACE, [json.dumps({"content": f"note {number}"}) for number in range(line_count)])
     assert world.memories.stats(NAMESPACE).vectors == line_count

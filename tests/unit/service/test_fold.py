@@ -7,6 +7,7 @@ from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.errors import AgentMemoryError, UnknownOutcomeError
 from s3_agent_memory.index.manifest import FoldRef
 from s3_agent_memory.service.grace import LOG_GRACE_MS, UPLOAD_AGE_MAX_MS
+from s3_agent_memory.service.indexer import RESERVE_MS
 from tests.fakes.clock import HOUR
 from tests.fakes.faulty_store import Fault
 from tests.unit.service.scenarios import die_at_request, try_to_die
@@ -130,6 +131,13 @@ def test_the_indexer_goes_on_where_one_namespace_fails(world: World) -> None:
     )
     outcome = world.parts.indexer.run([alice, bob])
     assert (outcome.indexed, outcome.failed) == (1, (alice,))
+
+
+def test_what_the_indexer_has_no_time_for_comes_again(world: World) -> None:
+    remember(world, "one")
+    change = TruthKey(PLACE, Kind.SEMANTIC, "one")
+    assert world.parts.indexer.run([change], lambda: RESERVE_MS - 1).failed == (change,)
+    assert world.parts.indexer.run([change], lambda: RESERVE_MS).failed == ()
 
 
 # --- the log behind it ------------------------------------------------------------------------------------------------

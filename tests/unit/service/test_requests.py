@@ -118,16 +118,33 @@ def test_get_of_a_known_kind_is_two_gets(counted: CountedWorld) -> None:
     assert counted.requests == RequestCounts(get_count=2)
 
 
-def test_update_is_the_reads_of_get_and_two_puts(counted: CountedWorld) -> None:
+def test_update_is_the_reads_of_get_and_three_puts(counted: CountedWorld) -> None:
     counted.memories.update(NAMESPACE, "first", importance=0.4)
-    assert counted.requests == RequestCounts(get_count=4, put_count=2)
+    assert counted.requests == RequestCounts(get_count=4, put_count=3)
 
 
-def test_forget_is_two_puts_and_a_delete(counted: CountedWorld) -> None:
+def test_supersede_is_the_reads_of_get_a_look_at_the_index_and_two_puts(warm: CountedWorld) -> None:
+    memory = warm.memories.supersede(NAMESPACE, "first", "common word0", valid_from="2100-01-01")
+    assert warm.requests == UNCHANGED_HEAD + RequestCounts(get_count=4, put_count=2)
+    warm.memories.forget(NAMESPACE, memory.id)
+
+
+def test_a_recall_beside_superseded_memories_asks_for_no_more(warm: CountedWorld) -> None:
+    old = warm.memories.remember(NAMESPACE, "lives in Oslo")
+    new = warm.memories.supersede(NAMESPACE, old.id, "lives in Rome")
+    warm.memories.recall(NAMESPACE, "unheard")
+    warm.store.reset()
+    assert [hit.memory.id for hit in warm.memories.recall(NAMESPACE, "lives", limit=1)] == [new.id]
+    assert warm.requests == UNCHANGED_HEAD + RequestCounts(get_count=1)
+    for memory in (new, old):
+        warm.memories.forget(NAMESPACE, memory.id)
+
+
+def test_forget_is_a_look_for_earlier_versions_two_puts_and_a_delete(counted: CountedWorld) -> None:
     memory = counted.memories.remember(NAMESPACE, "to be forgotten")
     counted.store.reset()
     counted.memories.forget(NAMESPACE, memory.id)
-    assert counted.requests == RequestCounts(get_count=4, put_count=2, delete_count=1)
+    assert counted.requests == RequestCounts(get_count=5, put_count=2, delete_count=1)
 
 
 def test_a_cold_strong_recall_reads_the_manifest_and_each_segment_once(counted: CountedWorld) -> None:

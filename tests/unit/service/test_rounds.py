@@ -38,6 +38,12 @@ def test_a_round_prunes_every_namespace(crowded: World) -> None:
     assert [crowded.seen(user).truth for user in USERS] == [("long",)] * 5
 
 
+def test_a_round_finds_what_a_program_left_unfolded_where_nothing_wakes_an_indexer(world: World) -> None:
+    world.memories.remember("users/u1", "short", ttl=MINUTE)
+    world.clock.advance(MINUTE)
+    assert world.parts.pruning.run(forever).changed == 1
+
+
 def test_a_round_without_time_does_nothing(crowded: World) -> None:
     assert crowded.parts.pruning.run(time_for(0)) == RoundReport(namespaces=0, changed=0, failed=(), is_complete=False)
 

@@ -6,6 +6,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from s3_agent_memory.storage.s3 import S3ObjectStore
+from s3_agent_memory.storage.versions import VersionMarker
 
 BUCKET = "agents"
 
@@ -62,3 +63,51 @@ def test_without_the_right_to_see_versions_the_objects_are_deleted_nevertheless(
     store.put("log/a", b"x")
     store.delete_many(["log/a"])
     assert store.list_page("log/").objects == ()
+
+
+def test_versions_are_listed_read_and_deleted(bucket):
+    store = open_store()
+    for body in (b"1", b"2"):
+        store.put("a/x.json", body)
+    store.delete("a/x.json")
+    found = store.list_versions("a/").versions
+    assert sorted((item.is_delete_marker, item.is_latest) for item in found) == [
+        (False, False),
+        (False, False),
+        (True, True),
+    ]
+    bodies = [store.get_version(item.key, item.version_id, size_max=9) for item in found if not item.is_delete_marker]
+    assert sorted(item.body for item in bodies) == [b"1", b"2"]
+    assert store.delete_versions(found) == []
+    assert versions(bucket) == []
+
+
+def test_a_page_of_versions_goes_on_behind_a_key(bucket):
+    store = open_store()
+    for key in ("a", "b", "c"):
+        store.put(key, b"x")
+    assert [item.key for item in store.list_versions("", marker=VersionMarker("a")).versions] == ["b", "c"]
+
+
+def test_versions_that_are_refused_together_are_deleted_one_by_one(bucket, monkeypatch):
+    def refuse(*_, **__):
+        raise ClientError({"Error": {"Code": "AccessDenied"}}, "x")
+
+    store = open_store()
+    for key in ("a", "b"):
+        store.put(key, b"x")
+    monkeypatch.setattr(store._reader, "delete_objects", refuse)
+    assert store.delete_versions(store.list_versions("").versions) == []
+    assert versions(bucket) == []
+
+
+def test_versions_that_stay_are_said_to(bucket, monkeypatch):
+    def refuse(*_, **__):
+        raise ClientError({"Error": {"Code": "AccessDenied"}}, "x")
+
+    store = open_store()
+    store.put("a", b"x")
+    for name in ("delete_objects", "delete_object"):
+        monkeypatch.setattr(store._reader, name, refuse)
+    found = list(store.list_versions("").versions)
+    assert store.delete_versions(found) == found

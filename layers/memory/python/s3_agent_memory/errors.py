@@ -6,7 +6,8 @@ AgentMemoryError
 │   └── LimitExceededError     make it smaller; the message names the limit
 ├── NotFoundError              the thing is not there (never was, expired, or was forgotten)
 ├── ConflictError              read the present state, then decide
-│   └── ForgottenError         the id was forgotten; pass ``resurrect=True`` to use it again
+│   ├── ForgottenError         the id was forgotten; pass ``resurrect=True`` to use it again
+│   └── CursorTooOldError      what happened since is no longer known: list what is there, then start again
 ├── AuthenticationError        send a valid token
 ├── AccessDeniedError          the token (or the AWS role) does not allow this
 ├── ThrottledError             wait, then send the same request again
@@ -72,6 +73,12 @@ class ForgottenError(ConflictError):
     """The id was forgotten; only ``resurrect=True`` may use it again."""
 
     code: ClassVar[str] = "forgotten"
+
+
+class CursorTooOldError(ConflictError):
+    """What has happened since a cursor of the event feed is no longer known: list what is there, then start again."""
+
+    code: ClassVar[str] = "cursor_too_old"
 
 
 class AuthenticationError(AgentMemoryError):

@@ -17,6 +17,8 @@ ENV_KMS_KEY_ID: Final = ENV_PREFIX + "KMS_KEY_ID"
 ENV_LANGUAGE: Final = ENV_PREFIX + "LANGUAGE"
 ENV_EMBEDDINGS: Final = ENV_PREFIX + "EMBEDDINGS"
 ENV_EMBEDDING_MODEL: Final = ENV_PREFIX + "EMBEDDING_MODEL"
+# Lambda's own variable, the memory of the function.
+ENV_FUNCTION_MEMORY_MB: Final = "AWS_LAMBDA_FUNCTION_MEMORY_SIZE"
 ENV_PUBLIC_URL: Final = ENV_PREFIX + "PUBLIC_URL"
 ENV_ALLOWED_HOSTS: Final = ENV_PREFIX + "ALLOWED_HOSTS"
 ENV_ALLOWED_ORIGINS: Final = ENV_PREFIX + "ALLOWED_ORIGINS"
@@ -83,16 +85,22 @@ AUTH_PREFIX: Final = "auth/"
 TOKEN_PREFIX: Final = AUTH_PREFIX + "tokens/"
 NAMESPACE_MARKER_PREFIX: Final = MEMORY_PREFIX + "_namespaces/"
 ROUND_PREFIX: Final = MEMORY_PREFIX + "_rounds/"
+ERASURE_PREFIX: Final = MEMORY_PREFIX + "_erasures/"
 
 # Folders below a namespace --------------------------------------------------------------------------------------------
 KIND_FOLDERS: Final = ("semantic", "episodic", "procedural")
 TOMBSTONE_FOLDER: Final = "_tombstones"
 CLAIM_FOLDER: Final = "_ids"
+HISTORY_FOLDER: Final = "_history"
+CONSOLIDATION_FOLDER: Final = "_consolidations"
 INDEX_FOLDER: Final = "_index"
 HEAD_NAME: Final = INDEX_FOLDER + "/HEAD"
 LOG_FOLDER: Final = INDEX_FOLDER + "/log"
 SEGMENT_FOLDER: Final = INDEX_FOLDER + "/segments"
 VECTOR_FOLDER: Final = INDEX_FOLDER + "/vectors"
+
+# Folders of earlier contents and of reports, which an erasure of the namespace empties.
+LEFTOVER_FOLDERS: Final = (CONSOLIDATION_FOLDER, HISTORY_FOLDER)
 
 # Folders of conversations below a namespace ---------------------------------------------------------------------------
 WINDOW_FOLDER: Final = "_windows"
@@ -103,5 +111,7 @@ DIGEST_SUFFIX: Final = ".digest.json"
 FACTS_SUFFIX: Final = ".facts.json"
 
 OBJECT_SUFFIX: Final = ".json"
+# Marks an erasure that is not finished yet, beside its record.
+OPEN_SUFFIX: Final = ".open"
 SEGMENT_SUFFIX: Final = ".seg"
 VECTOR_SUFFIX: Final = ".vec"

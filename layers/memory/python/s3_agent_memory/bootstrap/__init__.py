@@ -5,6 +5,7 @@ from s3_agent_memory.bootstrap.builders import (
     build_api_services,
     build_api_store,
     build_cli_store,
+    build_consolidator,
     build_conversations,
     build_digester,
     build_embedding_worker,
@@ -14,7 +15,7 @@ from s3_agent_memory.bootstrap.builders import (
     build_sweeper,
     build_token_service,
 )
-from s3_agent_memory.bootstrap.models import build_embedder, build_generator
+from s3_agent_memory.bootstrap.models import build_embedder, build_generator, build_summariser
 from s3_agent_memory.bootstrap.parts import MemoryStore, Parts
 from s3_agent_memory.bootstrap.settings import Settings
 from s3_agent_memory.bootstrap.stores import observe_changes, open_object_store, store_directory
@@ -27,6 +28,7 @@ __all__ = [
     "build_api_services",
     "build_api_store",
     "build_cli_store",
+    "build_consolidator",
     "build_conversations",
     "build_digester",
     "build_embedder",
@@ -35,6 +37,7 @@ __all__ = [
     "build_indexer",
     "build_pruner",
     "build_store",
+    "build_summariser",
     "build_sweeper",
     "build_token_service",
     "observe_changes",

@@ -4,13 +4,14 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from s3_agent_memory.bootstrap.models import build_embedder, build_generator
+from s3_agent_memory.bootstrap.models import build_embedder, build_generator, build_summariser
 from s3_agent_memory.bootstrap.parts import MemoryStore, Parts
 from s3_agent_memory.bootstrap.settings import Settings
 from s3_agent_memory.domain.access import AccessSettings
 from s3_agent_memory.domain.clock import SystemEntropy
 from s3_agent_memory.domain.tiers import TierSettings
 from s3_agent_memory.generation.settings import ModelSettings
+from s3_agent_memory.service.consolidation_round import ConsolidationRound
 from s3_agent_memory.service.conversation import ConversationService
 from s3_agent_memory.service.conversation_parts import ConversationParts
 from s3_agent_memory.service.embedding_worker import EmbeddingWorker
@@ -85,6 +86,12 @@ def build_embedding_worker(settings: Settings | None = None) -> EmbeddingWorker:
 def build_pruner(settings: Settings | None = None) -> Round:
     """Return the round that prunes every namespace of the environment's store."""
     return Parts(settings or Settings.from_environment()).pruning
+
+
+def build_consolidator(settings: Settings | None = None) -> ConsolidationRound:
+    """Return the round that consolidates every namespace of the environment's store, with the environment's model."""
+    parts = _parts(settings, folding=Folding.INLINE, embedding_seconds_max=_SWEEP_EMBEDDING_SECONDS)
+    return ConsolidationRound(parts.runtime, parts.memories, open_summariser=build_summariser)
 
 
 def build_sweeper(settings: Settings | None = None) -> Round:

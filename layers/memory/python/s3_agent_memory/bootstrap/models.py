@@ -11,9 +11,11 @@ from s3_agent_memory.domain.clock import SystemClock, SystemEntropy
 from s3_agent_memory.embedding.checked import adapt
 from s3_agent_memory.embedding.port import Embedder
 from s3_agent_memory.errors import ValidationError
+from s3_agent_memory.generation.budget import BudgetedGenerator
 from s3_agent_memory.generation.opening import open_generator
 from s3_agent_memory.generation.port import TextGenerator
 from s3_agent_memory.generation.settings import ModelSettings
+from s3_agent_memory.service.summarising import LongestSummariser, ModelSummariser, Summariser
 from s3_agent_memory.storage.retry import Retrier, RetryPolicy
 
 
@@ -78,3 +80,27 @@ def build_generator(settings: ModelSettings | None = None) -> TextGenerator | No
     clock = SystemClock()
     attempts = Retrier(clock, SystemEntropy(), _MODEL_RETRIES)
     return open_generator(settings or ModelSettings.from_environment(os.environ), attempts=attempts, clock=clock)
+
+
+def build_summariser(name: str | None = None, *, model: str | None = None) -> Summariser:
+    """Return what writes merged memories: what is named, else by the environment's model, else the longest text.
+
+    A model's answers are limited by the budget of one run.
+
+    Args:
+        name: ``longest``, or a provider of a model.
+        model: instead of the environment's.
+
+    Raises:
+        ValidationError: a setting is missing or wrong.
+    """
+    if name == LongestSummariser.name:
+        return LongestSummariser()
+    environ = dict(os.environ)
+    if name is not None:
+        environ[names.ENV_MODEL_PROVIDER] = name
+    if model is not None:
+        environ |= {names.ENV_SUMMARIZATION_MODEL: model, names.ENV_OLLAMA_MODEL: model}
+    settings = ModelSettings.from_environment(environ)
+    generator = build_generator(settings)
+    return LongestSummariser() if generator is None else ModelSummariser(BudgetedGenerator(generator, settings.budget))

@@ -7,6 +7,7 @@ from s3_agent_memory.bootstrap.settings import Settings
 from s3_agent_memory.bootstrap.stores import open_object_store
 from s3_agent_memory.domain.clock import Clock, Entropy, SystemClock, SystemEntropy
 from s3_agent_memory.domain.ids import IdSource
+from s3_agent_memory.domain.keys import Namespace
 from s3_agent_memory.domain.limits import Limits
 from s3_agent_memory.domain.ranking import Ranking
 from s3_agent_memory.embedding.checked import adapt
@@ -15,14 +16,21 @@ from s3_agent_memory.index.analyzer import Analyzer
 from s3_agent_memory.service.analysis import Analyzers
 from s3_agent_memory.service.collector import Collector
 from s3_agent_memory.service.compactor import Compactor
+from s3_agent_memory.service.consolidation_parts import assemble_consolidations
 from s3_agent_memory.service.embedding import EmbeddingService
 from s3_agent_memory.service.embedding_worker import EmbeddingWorker
+from s3_agent_memory.service.erasure_parts import assemble_eraser
+from s3_agent_memory.service.events_feed import EventsFeed
 from s3_agent_memory.service.folder import Folder
+from s3_agent_memory.service.forgetter import Forgetter
 from s3_agent_memory.service.head import HeadStore
+from s3_agent_memory.service.historian import Historian
 from s3_agent_memory.service.housekeeper import Folding, Housekeeper
-from s3_agent_memory.service.index_cache import IndexCache
+from s3_agent_memory.service.index_cache import FILE_BYTES_MAX, IndexCache
+from s3_agent_memory.service.index_purger import IndexPurger
 from s3_agent_memory.service.index_reader import IndexReader
 from s3_agent_memory.service.indexer import Indexer
+from s3_agent_memory.service.migrations import Migrator
 from s3_agent_memory.service.pruner import Pruner
 from s3_agent_memory.service.reader import MemoryReader
 from s3_agent_memory.service.reindexer import Reindexer
@@ -33,20 +41,26 @@ from s3_agent_memory.service.segment_writer import SegmentWriter
 from s3_agent_memory.service.statistics import Statistician
 from s3_agent_memory.service.store import MemoryService
 from s3_agent_memory.service.store_base import Services
+from s3_agent_memory.service.superseder import Superseder
 from s3_agent_memory.service.sweeper import Sweeper
 from s3_agent_memory.service.tokens import TokenService
-from s3_agent_memory.service.transfer import Exporter, Importer
+from s3_agent_memory.service.transfer_export import Exporter
+from s3_agent_memory.service.transfer_import import Importer
+from s3_agent_memory.service.transfer_indexing import BulkIndexing, Indexing, LoggedIndexing
+from s3_agent_memory.service.transfer_writer import BulkIndexer, UnloggedWriter
 from s3_agent_memory.service.truth import Truth
 from s3_agent_memory.service.vector_compactor import VectorCompactor
 from s3_agent_memory.service.vector_files import VectorFiles
 from s3_agent_memory.service.vector_keeper import VectorKeeper
 from s3_agent_memory.service.vector_reader import VectorReader
 from s3_agent_memory.service.vectoriser import Vectoriser
+from s3_agent_memory.service.verifier import Verifier
+from s3_agent_memory.service.workers import Workers
 from s3_agent_memory.service.writer import MemoryWriter
 from s3_agent_memory.storage.port import ObjectStore
 from s3_agent_memory.storage.retry import Retrier, RetryPolicy
 
-# Over a network requests wait for each other; on one machine they do not.
+# Over a network requests wait for each other; on one machine reads do not.
 _S3_WORKER_COUNT = 16
 
 
@@ -127,9 +141,11 @@ class Parts:
             ids=IdSource(clock, entropy),
             limits=limits or Limits(),
             retrier=Retrier(clock, entropy, retry_policy or RetryPolicy()),
+            # Everything that writes to a bucket with functions is heard of; to a directory, only the stack itself.
+            has_events=settings.url.startswith("s3://"),
         )
         analyzer = Analyzer(settings.language)
-        cache, truth, heads = IndexCache(), Truth(runtime), HeadStore(runtime)
+        cache, truth, heads = IndexCache(_index_bytes_max(settings)), Truth(runtime), HeadStore(runtime)
         analyzers, rows = Analyzers(analyzer), RowLoader(runtime, truth)
         vectoriser = None if embedder is None else Vectoriser(adapt(embedder))
         files = VectorFiles(runtime, cache)
@@ -155,11 +171,8 @@ class Parts:
             embedding=embedding,
             seconds_max=embedding_seconds_max,
         )
-        # An import, whose lines may be there already, embeds afterwards what it really brought.
-        writer, bulk_writer = (
-            MemoryWriter(runtime, truth, analyzer, vectoriser=vectoriser),
-            MemoryWriter(runtime, truth, analyzer),
-        )
+        writer = MemoryWriter(runtime, truth, analyzer, vectoriser=vectoriser)
+        forgetter = Forgetter(runtime, truth, index, writer)
         housekeeper = Housekeeper(
             runtime,
             folder=folder,
@@ -168,6 +181,48 @@ class Parts:
             vectors=vectors,
             folding=folding,
             phase=folding_phase,
+        )
+        bulk_indexer = BulkIndexer(
+            runtime, heads, index, writer=segments, analyzers=analyzers, folder=folder, reindexer=reindexer
+        )
+
+        def open_indexing(namespace: Namespace) -> Indexing:
+            # An import, whose lines may be there already, embeds afterwards what it really brought.
+            if folding is Folding.INLINE:
+                return LoggedIndexing(MemoryWriter(runtime, truth, analyzer))
+            return BulkIndexing(
+                runtime,
+                namespace,
+                writer=UnloggedWriter(runtime, truth, analyzer),
+                indexer=bulk_indexer,
+                reader=index,
+                tidy=housekeeper.note_import,
+            )
+
+        sweeper = Sweeper(
+            runtime,
+            index,
+            folder=folder,
+            compactor=compactor,
+            collector=collector,
+            reindexer=reindexer,
+            vectors=vectors,
+            truth=truth,
+        )
+        purger = IndexPurger(
+            runtime,
+            heads,
+            index,
+            folder=folder,
+            reindexer=reindexer,
+            sweeper=sweeper,
+            collector=collector,
+            segments=segments,
+            vectors=files,
+            vector_compactor=vector_compactor,
+        )
+        importer = Importer(
+            runtime, housekeeper, open_indexing=open_indexing, worker_count=_import_worker_count(settings)
         )
         self.runtime = runtime
         self.services = Services(
@@ -181,34 +236,64 @@ class Parts:
             ),
             index=index,
             housekeeper=housekeeper,
-            pruner=Pruner(runtime, index, writer),
-            sweeper=Sweeper(
-                runtime,
-                index,
-                folder=folder,
-                compactor=compactor,
-                collector=collector,
-                reindexer=reindexer,
-                vectors=vectors,
-            ),
+            forgetter=forgetter,
+            superseder=Superseder(runtime, truth, index, writer),
+            historian=Historian(runtime, truth, index),
+            pruner=Pruner(runtime, index, forgetter),
+            sweeper=sweeper,
             reindexer=reindexer,
             statistician=Statistician(runtime, index, files),
-            exporter=Exporter(runtime, truth),
-            importer=Importer(runtime, bulk_writer, housekeeper, worker_count=_worker_count(settings)),
+            events=EventsFeed(runtime, heads, index, truth),
+            exporter=Exporter(runtime, truth, is_remote=_worker_count(settings) > 1),
+            importer=importer,
+            migrator=Migrator(runtime, truth, importer),
             vectors=vectors,
+            consolidations=assemble_consolidations(runtime, truth, index=index, writer=writer, folder=folder),
+            verifier=Verifier(runtime, truth, heads, index),
+            eraser=assemble_eraser(
+                runtime,
+                index,
+                writer=writer,
+                reindexer=reindexer,
+                purger=purger,
+                worker_count=_worker_count(settings),
+            ),
         )
         self.folder, self.compactor, self.collector = folder, compactor, collector
         self.vector_compactor = vector_compactor
         self.embedder = EmbeddingWorker(vectors)
-        self.indexer = Indexer(folder=folder, compactor=compactor, collector=collector, reindexer=reindexer)
+        self.indexer = Indexer(
+            folder=folder,
+            compactor=compactor,
+            collector=collector,
+            reindexer=reindexer,
+            workers=Workers(_worker_count(settings)),
+        )
         self.memories = MemoryStore(runtime, self.services)
         self.pruning = Round(
             runtime, name="pruner", job=lambda namespace: self.memories.prune_expired(namespace).forgotten
         )
-        self.sweeping = Round(runtime, name="sweeper", job=lambda namespace: self.memories.sweep(namespace).repaired)
+        self.sweeping = Round(
+            runtime,
+            name="sweeper",
+            job=lambda namespace: self.memories.sweep(namespace).repaired,
+            prelude=self.services.eraser.resume,
+        )
         self.tokens = TokenService(runtime)
         self.worker_count = _worker_count(settings)
 
 
+def _index_bytes_max(settings: Settings) -> int:
+    """Return how much of its memory a process may spend on index files; the rest is for the model and the work."""
+    return (
+        FILE_BYTES_MAX if settings.memory_mb is None else min(FILE_BYTES_MAX, settings.memory_mb * 1_024 * 1_024 // 2)
+    )
+
+
 def _worker_count(settings: Settings) -> int:
     return _S3_WORKER_COUNT if settings.url.startswith("s3://") else 1
+
+
+def _import_worker_count(settings: Settings) -> int:
+    # Every write to a directory waits for the disk, and a disk makes many writes lasting in the time of one.
+    return 1 if settings.url.startswith("memory://") else _S3_WORKER_COUNT

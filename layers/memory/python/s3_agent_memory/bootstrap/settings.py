@@ -19,6 +19,7 @@ class Settings:
         sse, kms_key_id: server-side encryption of each object: AES256, aws:kms or aws:kms:dsse.
         language: whose words are stemmed in new indexes, as Snowball names it.
         embeddings: what turns texts into vectors: ``none``, ``onnx``, ``fastembed`` or ``sentence-transformers``.
+        memory_mb: of the process, where it is limited; index files may take half of it.
         embedding_model: a model's name in those libraries, its directory for ``onnx``; None means the usual one.
     """
 
@@ -31,6 +32,7 @@ class Settings:
     language: str = names.DEFAULT_LANGUAGE
     embeddings: str = names.DEFAULT_EMBEDDINGS
     embedding_model: str | None = None
+    memory_mb: int | None = None
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Self:
@@ -45,4 +47,9 @@ class Settings:
             language=environ.get(names.ENV_LANGUAGE) or names.DEFAULT_LANGUAGE,
             embeddings=environ.get(names.ENV_EMBEDDINGS) or names.DEFAULT_EMBEDDINGS,
             embedding_model=environ.get(names.ENV_EMBEDDING_MODEL) or None,
+            memory_mb=_whole_number(environ.get(names.ENV_FUNCTION_MEMORY_MB)),
         )
+
+
+def _whole_number(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdigit() else None

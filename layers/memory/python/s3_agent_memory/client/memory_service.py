@@ -262,5 +262,6 @@ def _nothing(what: str, include: Sequence[TierName], error: Exception) -> Recall
 def _failed(what: str, failure_mode: FailureModeName | None, error: AgentMemoryError) -> bool:
     if failure_mode == "strict":
         raise error
-    logger.warning("%s failed: %s", what, type(error).__name__)
+    # The service's own words may repeat what was sent.
+    logger.warning('%s failed: %s; with failure_mode="strict" the error says why', what, type(error).__name__)
     return False

@@ -14,6 +14,7 @@ from s3_agent_memory.domain.kinds import Kind, check_kind
 from s3_agent_memory.domain.limits import Limits
 from s3_agent_memory.domain.memory import Attribution, Memory, check_memory, check_version
 from s3_agent_memory.domain.timestamps import format_timestamp, parse_timestamp
+from s3_agent_memory.domain.validity import named_from_json, named_to_json
 from s3_agent_memory.errors import CorruptError, ValidationError
 
 SCHEMA_VERSION: Final = 1
@@ -33,6 +34,11 @@ MEMORY_FIELDS: Final = (
     "metadata",
     "version",
     "attribution",
+    "valid_from",
+    "valid_to",
+    "supersedes",
+    "consolidated_from",
+    "pinned",
 )
 
 # What is stored was within the limits of its day; a later, lower limit must not make it unreadable.
@@ -43,6 +49,7 @@ _UNLIMITED: Final = Limits(
     tag_count_max=2**30,
     tag_length_max=2**30,
     label_length_max=2**30,
+    named_version_count_max=2**30,
 )
 
 
@@ -67,7 +74,17 @@ def memory_to_json(memory: Memory) -> dict[str, object]:
     if not memory.attribution.is_empty():
         values = {item.name: getattr(memory.attribution, item.name) for item in fields(Attribution)}
         document["attribution"] = {name: value for name, value in values.items() if value is not None}
-    return document
+    return document | _validity_to_json(memory)
+
+
+def _validity_to_json(memory: Memory) -> dict[str, object]:
+    moments = {"valid_from": memory.valid_from, "valid_to": memory.valid_to}
+    named = {"supersedes": memory.supersedes, "consolidated_from": memory.consolidated_from}
+    return {
+        **{name: format_timestamp(moment) for name, moment in moments.items() if moment is not None},
+        **{name: named_to_json(versions) for name, versions in named.items() if versions},
+        **({"pinned": True} if memory.pinned else {}),
+    }
 
 
 def memory_from_json(document: object) -> Memory:
@@ -105,6 +122,11 @@ def memory_from_json(document: object) -> Memory:
             metadata={} if metadata is None else metadata,
             version=document.get("version", 1),
             attribution=_attribution_from_json(document.get("attribution")),
+            valid_from=document.get("valid_from"),
+            valid_to=document.get("valid_to"),
+            supersedes=named_from_json(document.get("supersedes"), field="supersedes"),
+            consolidated_from=named_from_json(document.get("consolidated_from"), field="consolidated_from"),
+            pinned=document.get("pinned", False),
         ),
         _UNLIMITED,
     )

@@ -89,6 +89,34 @@ def claim_key(namespace: Namespace, memory_id: str) -> str:
     return f"{namespace_prefix(namespace)}{names.CLAIM_FOLDER}/{memory_id}"
 
 
+def consolidation_prefix(namespace: Namespace) -> str:
+    """Return the key prefix of the records of consolidations."""
+    return f"{namespace_prefix(namespace)}{names.CONSOLIDATION_FOLDER}/"
+
+
+def consolidation_key(namespace: Namespace, run_id: str) -> str:
+    """Return the key of the record of one consolidation."""
+    return f"{consolidation_prefix(namespace)}{run_id}{names.OBJECT_SUFFIX}"
+
+
+def history_prefix(namespace: Namespace) -> str:
+    """Return the key prefix of earlier versions of all memories."""
+    return f"{namespace_prefix(namespace)}{names.HISTORY_FOLDER}/"
+
+
+def versions_prefix(namespace: Namespace, memory_id: str) -> str:
+    """Return the key prefix of earlier versions of one memory."""
+    return f"{history_prefix(namespace)}{memory_id}/"
+
+
+def version_key(namespace: Namespace, memory_id: str, version: int) -> str:
+    """Return the key of an earlier version of a memory; keys are in the order of versions.
+
+    It does not end like the objects that wake an indexer.
+    """
+    return f"{versions_prefix(namespace, memory_id)}{version:016d}"
+
+
 def index_prefix(namespace: Namespace) -> str:
     """Return the key prefix of the index of a namespace, a cache that may be deleted as a whole."""
     return f"{namespace_prefix(namespace)}{names.INDEX_FOLDER}/"

@@ -19,6 +19,7 @@ class Limits:
         tag_count_max: tags of one memory.
         tag_length_max: characters of one tag.
         label_length_max: characters of ``source`` and of each field of ``attribution``.
+        named_version_count_max: versions of other memories that one memory supersedes, or is consolidated from.
         object_bytes_max: most bytes that are read of one memory object.
         index_file_bytes_max: most bytes that are read of one index file.
         memory_count_max: memories in one namespace.
@@ -33,6 +34,7 @@ class Limits:
     tag_count_max: int = 32
     tag_length_max: int = 128
     label_length_max: int = 512
+    named_version_count_max: int = 100
     object_bytes_max: int = _MIB
     index_file_bytes_max: int = 64 * _MIB
     memory_count_max: int = 1_000_000

@@ -3,28 +3,19 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
-from enum import Enum
 from typing import Final
 
 from s3_agent_memory.domain.clock import to_datetime
 from s3_agent_memory.domain.ids import check_id
-from s3_agent_memory.domain.json_values import check_json_object, merge_patch
+from s3_agent_memory.domain.json_values import check_json_object
 from s3_agent_memory.domain.keys import Namespace, memory_key, parse_namespace
 from s3_agent_memory.domain.kinds import Kind, check_kind
 from s3_agent_memory.domain.limits import Limits
 from s3_agent_memory.domain.timestamps import parse_timestamp
+from s3_agent_memory.domain.validity import MemoryVersion, Moment, check_interval, check_moment, check_named_versions
 from s3_agent_memory.errors import ValidationError
 
 IMPORTANCE_DEFAULT: Final = 0.5
-
-
-class Unset(Enum):
-    """Marks an argument that was not given, where None is a value."""
-
-    UNSET = "unset"
-
-
-UNSET: Final = Unset.UNSET
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +55,10 @@ class Memory:
         metadata: small JSON object of the application; never identity.
         version: 1 for the first, one more with every update.
         attribution: who it is about or from.
+        valid_from, valid_to: when it is true, half-open; see ``domain.validity``.
+        supersedes: versions of other memories that are no longer true from the moment on that this one is.
+        consolidated_from: versions of other memories that this one says all of; they are never returned beside it.
+        pinned: True keeps it out of every consolidation.
     """
 
     id: str
@@ -80,11 +75,32 @@ class Memory:
     metadata: Mapping[str, object] = field(default_factory=dict)
     version: int = 1
     attribution: Attribution = Attribution()
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    supersedes: tuple[MemoryVersion, ...] = ()
+    consolidated_from: tuple[MemoryVersion, ...] = ()
+    pinned: bool = False
 
     @property
     def key(self) -> str:
         """The object key below the root of the store."""
         return memory_key(self.namespace, self.kind, self.id)
+
+    @property
+    def named_version(self) -> MemoryVersion:
+        """This version of this memory, as others name it."""
+        return MemoryVersion(self.id, self.version)
+
+    @property
+    def begin(self) -> datetime:
+        """The first moment at which it is true."""
+        return self.created_at if self.valid_from is None else self.valid_from
+
+    def is_true_at(self, moment: Moment) -> bool:
+        """Return True if the memory, by what it says itself, is true at a moment."""
+        at = to_datetime(moment.us)
+        has_begun = self.begin <= at or (moment.is_present and self.valid_from is None)
+        return has_begun and (self.valid_to is None or at < self.valid_to)
 
     def is_expired(self, now_us: int) -> bool:
         """Return True if the memory must not be returned at ``now_us`` (microseconds since the epoch)."""
@@ -98,7 +114,7 @@ def check_memory(memory: Memory, limits: Limits) -> Memory:
         ValidationError: a field is wrong; the message names it and says what is allowed.
         LimitExceededError: a field is larger than ``limits`` allow.
     """
-    return replace(
+    checked = replace(
         memory,
         id=check_id(memory.id),
         namespace=parse_namespace(memory.namespace),
@@ -114,7 +130,27 @@ def check_memory(memory: Memory, limits: Limits) -> Memory:
         metadata=check_metadata(memory.metadata, limits),
         version=check_version(memory.version),
         attribution=check_attribution(memory.attribution, limits),
+        valid_from=check_moment(memory.valid_from, field="valid_from"),
+        valid_to=check_moment(memory.valid_to, field="valid_to"),
+        supersedes=check_named_versions(memory.supersedes, limits, field="supersedes"),
+        consolidated_from=check_named_versions(memory.consolidated_from, limits, field="consolidated_from"),
+        pinned=check_pinned(memory.pinned),
     )
+    check_interval(checked.valid_from, checked.valid_to, created_at=checked.created_at)
+    if any(named.id == checked.id for named in (*checked.supersedes, *checked.consolidated_from)):
+        raise ValidationError("a memory must not supersede itself, or be consolidated from itself")
+    return checked
+
+
+def check_pinned(value: object) -> bool:
+    """Return whether a memory is pinned.
+
+    Raises:
+        ValidationError: it is neither true nor false.
+    """
+    if not isinstance(value, bool):
+        raise ValidationError("pinned must be true or false")
+    return value
 
 
 def check_content(value: object, limits: Limits) -> str:
@@ -225,43 +261,19 @@ def expiry_after(now_us: int, ttl_seconds: object) -> datetime:
         raise ValidationError("ttl must end before the year 10000") from None
 
 
+def new_expiry(now_us: int, ttl_seconds: object, expires_at: object) -> datetime | None:
+    """Return when a memory expires, given as a time to live or as a moment; None for never.
+
+    Raises:
+        ValidationError: both are given, or one is wrong.
+    """
+    if ttl_seconds is not None and expires_at is not None:
+        raise ValidationError("give ttl or expires_at, not both")
+    return check_moment(expires_at, field="expires_at") if ttl_seconds is None else expiry_after(now_us, ttl_seconds)
+
+
 def _utf8(value: str, field_name: str) -> bytes:
     try:
         return value.encode()
     except UnicodeEncodeError:
         raise ValidationError(f"{field_name} must be valid Unicode text") from None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryChange:
-    """What an update changes; a field that is ``UNSET`` stays as it is.
-
-    ``data`` and ``metadata`` merge by RFC 7396 (null removes a key, an untouched key survives); None for the whole of
-    them empties it. Every other field is replaced. ``expires_at=None`` makes a memory stay for ever.
-    """
-
-    content: str | Unset = UNSET
-    source: str | None | Unset = UNSET
-    importance: float | Unset = UNSET
-    tags: tuple[str, ...] | Unset = UNSET
-    expires_at: datetime | None | Unset = UNSET
-    data: Mapping[str, object] | None | Unset = UNSET
-    metadata: Mapping[str, object] | None | Unset = UNSET
-
-    def is_empty(self) -> bool:
-        """Return True if nothing is to change."""
-        return all(getattr(self, item.name) is UNSET for item in fields(self))
-
-    def apply(self, memory: Memory, limits: Limits) -> Memory:
-        """Return the changed memory, checked; ``version`` and ``updated_at`` are the writer's business.
-
-        Raises:
-            ValidationError: the result breaks a rule.
-        """
-        given = {item.name: getattr(self, item.name) for item in fields(self) if getattr(self, item.name) is not UNSET}
-        for name in ("data", "metadata"):
-            if isinstance(given.get(name), Mapping):
-                given[name] = merge_patch(getattr(memory, name) or {}, given[name])
-        if given.get("metadata", UNSET) is None:
-            given["metadata"] = {}
-        return check_memory(replace(memory, **given), limits)

@@ -10,16 +10,23 @@ from s3_agent_memory.bootstrap import MemoryStore, Settings
 from s3_agent_memory.domain.clock import SystemClock
 from s3_agent_memory.domain.keys import parse_namespace
 from s3_agent_memory.domain.memory import IMPORTANCE_DEFAULT, Attribution
-from s3_agent_memory.edge.cli_errors import EXIT_OK, EXIT_VALIDATION, exit_code_of
+from s3_agent_memory.edge import cli_consolidate, cli_cost, cli_erasure, cli_transfer
 from s3_agent_memory.edge.cli_output import (
     Answer,
     grant_document,
     progress_bar,
     report_document,
 )
-from s3_agent_memory.edge.cli_streams import bounded_lines, opened_input, print_error, write_lines
-from s3_agent_memory.edge.documents import memory_document, page_document, recall_document, stats_document
-from s3_agent_memory.errors import CorruptError, ValidationError
+from s3_agent_memory.edge.cli_streams import print_error
+from s3_agent_memory.edge.cli_succession import successor_arguments
+from s3_agent_memory.edge.documents import (
+    history_document,
+    memory_document,
+    page_document,
+    recall_document,
+    stats_document,
+)
+from s3_agent_memory.errors import ValidationError
 
 SECONDS_PER_DAY: Final = 86_400
 _STORE_OPTIONS: Final = ("url", "namespace", "embeddings", "embedding_model")
@@ -51,6 +58,9 @@ def _remember(arguments: argparse.Namespace, settings: Settings) -> Answer:
         source=arguments.source,
         data=arguments.data,
         metadata=arguments.metadata,
+        valid_from=arguments.valid_from,
+        valid_to=arguments.valid_to,
+        pinned=bool(arguments.pinned),
         attribution=Attribution(**{item.name: getattr(arguments, item.name) for item in fields(Attribution)}),
         id=arguments.id,
         resurrect=arguments.resurrect,
@@ -70,11 +80,7 @@ def _update(arguments: argparse.Namespace, settings: Settings) -> Answer:
 
 def _changes(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the arguments of an update: what an option sets, what ``--clear`` empties, and nothing else."""
-    given = {
-        name: value
-        for name in ("content", "source", "importance", "tags", "data", "metadata")
-        if (value := getattr(arguments, name)) is not None
-    }
+    given = {name: value for name in _CHANGEABLE if (value := getattr(arguments, name)) is not None}
     if arguments.ttl_days is not None:
         given["ttl"] = _seconds(arguments.ttl_days)
     cleared = {_CLEARED[field][0]: _CLEARED[field][1] for field in arguments.clear}
@@ -84,6 +90,18 @@ def _changes(arguments: argparse.Namespace) -> dict[str, Any]:
     return given | cleared
 
 
+_CHANGEABLE: Final = (
+    "content",
+    "source",
+    "importance",
+    "tags",
+    "data",
+    "metadata",
+    "valid_from",
+    "valid_to",
+    "pinned",
+)
+
 # What --clear FIELD passes to an update: the argument and the value that empties it.
 _CLEARED: Final[Mapping[str, tuple[str, object]]] = {
     "source": ("source", None),
@@ -91,6 +109,8 @@ _CLEARED: Final[Mapping[str, tuple[str, object]]] = {
     "data": ("data", None),
     "metadata": ("metadata", None),
     "expiry": ("ttl", None),
+    "valid-from": ("valid_from", None),
+    "valid-to": ("valid_to", None),
 }
 
 
@@ -120,9 +140,20 @@ def _selection(arguments: argparse.Namespace) -> dict[str, Any]:
         "kind": arguments.kind,
         "tags": arguments.tags or (),
         "filter": arguments.filter,
+        "as_of": arguments.as_of,
         "limit": arguments.limit,
         "consistency": arguments.consistency,
     }
+
+
+def _supersede(arguments: argparse.Namespace, settings: Settings) -> Answer:
+    given = successor_arguments(arguments)
+    memory = _open(settings).supersede(settings.namespace, arguments.id, arguments.content, **given)
+    return Answer(memory_document(memory))
+
+
+def _history(arguments: argparse.Namespace, settings: Settings) -> Answer:
+    return Answer(history_document(_open(settings).history(settings.namespace, arguments.id)))
 
 
 def _prune(_arguments: argparse.Namespace, settings: Settings) -> Answer:
@@ -139,42 +170,20 @@ def _sweep(_arguments: argparse.Namespace, settings: Settings) -> Answer:
     return Answer(report_document(_open(settings).sweep(settings.namespace)))
 
 
+def _erase(arguments: argparse.Namespace, settings: Settings) -> Answer:
+    return cli_erasure.erase(arguments, _open(settings), settings.namespace)
+
+
+def _verify(_arguments: argparse.Namespace, settings: Settings) -> Answer:
+    return cli_erasure.verify(_open(settings), settings.namespace)
+
+
 def _stats(_arguments: argparse.Namespace, settings: Settings) -> Answer:
     return Answer(stats_document(parse_namespace(settings.namespace), _open(settings).stats(settings.namespace)))
 
 
 def _namespaces(arguments: argparse.Namespace, settings: Settings) -> Answer:
     return Answer({"namespaces": _open(settings).namespaces(arguments.prefix)})
-
-
-def _export(arguments: argparse.Namespace, settings: Settings) -> Answer:
-    corrupt_keys: list[str] = []
-    with progress_bar("export") as progress:
-        lines = _open(settings).export(
-            settings.namespace,
-            include_expired=arguments.include_expired,
-            progress=progress,
-            on_corrupt=corrupt_keys.append,
-        )
-        write_lines(lines, arguments.output)
-    for key in corrupt_keys:
-        print_error(f"error: {key} cannot be read and is left out [{CorruptError.code}]")
-    return Answer(None, exit_code_of(CorruptError.code) if corrupt_keys else EXIT_OK)
-
-
-def _import(arguments: argparse.Namespace, settings: Settings) -> Answer:
-    store = _open(settings)
-    with opened_input(arguments.file) as file, progress_bar("import") as progress:
-        report = store.import_(
-            settings.namespace,
-            bounded_lines(file, line_bytes_max=store.limits.line_bytes_max),
-            overwrite=arguments.overwrite,
-            resurrect=arguments.resurrect,
-            progress=progress,
-        )
-    # The codes are those of the first refused lines; a storage that failed weighs more than a line that is wrong.
-    refused = max((exit_code_of(line.code) for line in report.errors), default=EXIT_VALIDATION)
-    return Answer(report_document(report), max(refused, EXIT_VALIDATION) if report.failed else EXIT_OK)
 
 
 def _serve(arguments: argparse.Namespace, settings: Settings) -> Answer:
@@ -214,6 +223,10 @@ def _token_revoke(arguments: argparse.Namespace, settings: Settings) -> Answer:
     return Answer({"token_id": token_id, "revoked": True})
 
 
+def _cost(arguments: argparse.Namespace, _settings: Settings) -> Answer:
+    return cli_cost.run(arguments)
+
+
 def _seconds(days: float | None) -> float | None:
     return None if days is None else days * SECONDS_PER_DAY
 
@@ -225,15 +238,25 @@ _COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace, Settings], Answer]]]
     "forget": _forget,
     "update": _update,
     "list": _list,
+    "supersede": _supersede,
+    "history": _history,
     "prune": _prune,
+    "consolidate": cli_consolidate.consolidate,
+    "consolidate undo": cli_consolidate.undo,
+    "consolidate runs": cli_consolidate.runs,
     "reindex": _reindex,
     "sweep": _sweep,
+    "erase": _erase,
+    "verify": _verify,
     "stats": _stats,
     "namespaces": _namespaces,
-    "export": _export,
-    "import": _import,
+    "export": cli_transfer.run_export,
+    "import": cli_transfer.run_import,
+    "migrate": cli_transfer.run_migrate,
+    "events": cli_transfer.run_events,
     "serve": _serve,
     "token create": _token_create,
     "token list": _token_list,
     "token revoke": _token_revoke,
+    "cost": _cost,
 }

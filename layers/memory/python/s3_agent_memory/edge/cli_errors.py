@@ -47,6 +47,7 @@ _NEXT_STEPS: Final[Mapping[str, str]] = {
     errors.NotFoundError.code: "it never was, has expired or was forgotten; `list` and `namespaces` show what is there",
     errors.ConflictError.code: "read the present state with `get`, then decide",
     errors.ForgottenError.code: "add --resurrect to use the id again",
+    errors.CursorTooOldError.code: "show what is there with `list` or `export`, then run it without --cursor",
     errors.AccessDeniedError.code: "check the credentials or file permissions of the store",
     errors.ThrottledError.code: "wait a little, then run the same command again",
     errors.BackendError.code: "check --url and the endpoint of the store, then run the same command again",

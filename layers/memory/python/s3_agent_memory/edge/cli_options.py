@@ -38,8 +38,10 @@ def add_new_fields(parser: argparse.ArgumentParser) -> None:
     _add_json(parser, "--metadata", "a small JSON object of your own, up to 4 KiB (default: none)")
 
 
-def add_change_fields(parser: argparse.ArgumentParser) -> None:
+def add_change_fields(parser: argparse.ArgumentParser, *, has_kind: bool = False) -> None:
     """Add the fields that a change may set."""
+    if has_kind:
+        _add_kind(parser, "its kind, if it is another one")
     _add_tags(parser, "a label; may be repeated; all of them replace the tags that are there")
     parser.add_argument("--importance", type=float, metavar="F", help="0 to 1; the higher, the better the rank")
     add_ttl_days(parser, "days from now until it expires")
@@ -48,11 +50,23 @@ def add_change_fields(parser: argparse.ArgumentParser) -> None:
     _add_json(parser, "--metadata", "merged in the same way")
 
 
+def add_validity(parser: argparse.ArgumentParser, *, begin: str) -> None:
+    """Add when a memory is true."""
+    parser.add_argument("--valid-from", metavar="TIME", help=begin)
+    parser.add_argument("--valid-to", metavar="TIME", help="no longer true from then on (default: for ever)")
+
+
+def add_pin(parser: argparse.ArgumentParser) -> None:
+    """Add whether a memory is pinned."""
+    parser.add_argument(
+        "--pin", action=argparse.BooleanOptionalAction, dest="pinned", help="keep it out of every consolidation"
+    )
+
+
 def add_selection(parser: argparse.ArgumentParser, *, limit_default: int) -> None:
     """Add what selects memories."""
-    _add_kind(parser, "only memories of this kind (default: all)")
-    _add_tags(parser, "only memories with this label; may be repeated, then all are needed")
-    _add_json(parser, "--filter", "conditions on fields")
+    add_chosen(parser)
+    parser.add_argument("--as-of", metavar="TIME", help="what was true then, such as 2026-05-01 (default: now)")
     parser.add_argument("--limit", type=int, default=limit_default, metavar="N", help="at most so many (%(default)s)")
     parser.add_argument(
         "--consistency",
@@ -60,6 +74,13 @@ def add_selection(parser: argparse.ArgumentParser, *, limit_default: int) -> Non
         default="strong",
         help="eventual saves one request and may miss the newest (%(default)s)",
     )
+
+
+def add_chosen(parser: argparse.ArgumentParser) -> None:
+    """Add what chooses memories by what they are."""
+    _add_kind(parser, "only memories of this kind (default: all)")
+    _add_tags(parser, "only memories with this label; may be repeated, then all are needed")
+    _add_json(parser, "--filter", "conditions on fields")
 
 
 def add_ttl_days(parser: argparse.ArgumentParser, what: str) -> None:

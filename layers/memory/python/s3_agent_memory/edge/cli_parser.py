@@ -6,18 +6,25 @@ from typing import IO, Final, NoReturn, TypeAlias
 
 from s3_agent_memory import names
 from s3_agent_memory.domain.grants import Permission
+from s3_agent_memory.edge import cli_transfer_options
+from s3_agent_memory.edge.cli_consolidate_options import add_consolidation, add_run_id
+from s3_agent_memory.edge.cli_cost import add_workload
+from s3_agent_memory.edge.cli_erasure import add_erasure_commands
 from s3_agent_memory.edge.cli_errors import UsageError
 from s3_agent_memory.edge.cli_options import (
     add_change_fields,
     add_id,
     add_new_fields,
+    add_pin,
     add_selection,
     add_ttl_days,
+    add_validity,
 )
 from s3_agent_memory.edge.cli_streams import flush_output, write_output
+from s3_agent_memory.edge.cli_succession import add_succession_commands
 
 PROGRAM: Final = "s3-agent-memory"
-CLEARABLE_FIELDS: Final = ("source", "tags", "data", "metadata", "expiry")
+CLEARABLE_FIELDS: Final = ("source", "tags", "data", "metadata", "expiry", "valid-from", "valid-to")
 
 _PROGRAM_EPILOG: Final = f"""\
 examples:
@@ -80,11 +87,15 @@ def build_parser() -> argparse.ArgumentParser:
     _add_store_options(parser)
     commands = parser.add_subparsers(metavar="COMMAND", required=True, title="commands")
     _add_writing_commands(commands)
+    add_succession_commands(_add_command, commands)
     _add_reading_commands(commands)
     _add_upkeep_commands(commands)
+    _add_consolidation_commands(commands)
     _add_transfer_commands(commands)
+    add_erasure_commands(_add_command, commands)
     _add_serve_command(commands)
     _add_token_commands(commands)
+    _add_cost_command(commands)
     return parser
 
 
@@ -116,7 +127,7 @@ def _add_store_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_command(commands: Commands, name: str, summary: str, *examples: str) -> argparse.ArgumentParser:
+def _add_command(commands: Commands, name: str, summary: str, *examples: str) -> _Parser:
     """Add a command; ``name`` is its full name, of which the last word is what the parser at this level reads."""
     parser = commands.add_parser(
         name.rsplit(maxsplit=1)[-1],
@@ -141,6 +152,8 @@ def _add_writing_commands(commands: Commands) -> None:
     )
     remember.add_argument("text", metavar="TEXT", help="what to remember")
     add_new_fields(remember)
+    add_validity(remember, begin="since when it is true (default: now)")
+    add_pin(remember)
     remember.add_argument("--id", help="an id of your own (default: a new time-ordered one)")
     remember.add_argument("--resurrect", action="store_true", help="allow an --id that was forgotten")
     for option, what in _ATTRIBUTION_OPTIONS.items():
@@ -156,6 +169,8 @@ def _add_writing_commands(commands: Commands) -> None:
     add_id(update)
     update.add_argument("--content", help="the new text")
     add_change_fields(update)
+    add_validity(update, begin="since when it is true")
+    add_pin(update)
     update.add_argument(
         "--clear",
         action="append",
@@ -212,14 +227,29 @@ def _add_upkeep_commands(commands: Commands) -> None:
     namespaces.add_argument("prefix", nargs="?", metavar="PREFIX", help="only this namespace and those below it")
 
 
+def _add_consolidation_commands(commands: Commands) -> None:
+    consolidate = _add_command(
+        commands,
+        "consolidate",
+        "merge memories that say the same",
+        "--dry-run -n users/alice",
+        "--kind semantic --threshold 0.6 -n users/alice",
+        "undo 01a16b209bf83fe5ba69f185 -n users/alice",
+    )
+    add_consolidation(consolidate)
+    actions = consolidate.add_subparsers(metavar="ACTION", title="actions")
+    undo = _add_command(
+        actions, "consolidate undo", "take back what a run merged", "01a16b209bf83fe5ba69f185 -n users/alice"
+    )
+    add_run_id(undo)
+    _add_command(actions, "consolidate runs", "show what runs have merged", "-n users/alice")
+
+
 def _add_transfer_commands(commands: Commands) -> None:
     export = _add_command(
         commands, "export", "write memories as JSON lines", "-n users/alice > alice.jsonl", "-o alice.jsonl"
     )
-    export.add_argument(
-        "-o", "--output", metavar="FILE", help="replace this file at the end (default: standard output)"
-    )
-    export.add_argument("--include-expired", action="store_true", help="also those past their expiry")
+    cli_transfer_options.add_export(export)
 
     importing = _add_command(
         commands,
@@ -228,9 +258,23 @@ def _add_transfer_commands(commands: Commands) -> None:
         "alice.jsonl -n users/alice",
         "- --overwrite < alice.jsonl",
     )
-    importing.add_argument("file", metavar="FILE", help="the file to read; - is standard input")
-    importing.add_argument("--overwrite", action="store_true", help="replace memories whose id exists (default: skip)")
-    importing.add_argument("--resurrect", action="store_true", help="allow ids that were forgotten (default: refuse)")
+    cli_transfer_options.add_import(importing)
+    migrate = _add_command(
+        commands,
+        "migrate",
+        "read another system's memories; reading them again changes nothing",
+        "mem0 memories.json -n users/alice",
+        "mcp-memory memory.jsonl --dry-run -n users/alice",
+    )
+    cli_transfer_options.add_migrate(migrate)
+    events = _add_command(
+        commands,
+        "events",
+        "show what changed: ids and versions, never content",
+        "-n users/alice",
+        "--follow --cursor now -n users/alice",
+    )
+    cli_transfer_options.add_events(events)
 
 
 def _add_serve_command(commands: Commands) -> None:
@@ -242,6 +286,17 @@ def _add_serve_command(commands: Commands) -> None:
         "--read-only -n users/alice",
     )
     serve.add_argument("--read-only", action="store_true", help="offer only what changes nothing")
+
+
+def _add_cost_command(commands: Commands) -> None:
+    cost = _add_command(
+        commands,
+        "cost",
+        "estimate what a month on AWS costs, and compare",
+        "--recalls 100000 --writes 10000 --memories 50000",
+        "--recalls 10000000 --writes 3000000 --memories 10000000 --namespaces 10000 --json",
+    )
+    add_workload(cost)
 
 
 def _add_token_commands(commands: Commands) -> None:

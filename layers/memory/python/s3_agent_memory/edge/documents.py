@@ -6,9 +6,12 @@ from dataclasses import asdict
 from typing import Final
 
 from s3_agent_memory.domain.codec import memory_to_json
+from s3_agent_memory.domain.events import Event, EventPage
 from s3_agent_memory.domain.json_values import encode_json
 from s3_agent_memory.domain.keys import Namespace, format_namespace
 from s3_agent_memory.domain.memory import Memory
+from s3_agent_memory.domain.timestamps import format_timestamp
+from s3_agent_memory.service.historian import MemoryHistory
 from s3_agent_memory.service.results import Hit, ImportReport, MemoryPage, RecallResult, Stats
 
 Document = dict[str, object]
@@ -36,6 +39,16 @@ def memory_document(memory: Memory) -> Document:
     return {"memory": memory_to_json(memory), "key": memory.key}
 
 
+def history_document(history: MemoryHistory) -> Document:
+    """Return how a memory came to be."""
+    parts = {
+        "versions": history.versions,
+        "predecessors": history.predecessors,
+        "successors": history.successors,
+    }
+    return {name: [memory_to_json(memory) for memory in memories] for name, memories in parts.items()}
+
+
 def page_document(page: MemoryPage) -> Document:
     """Return one page of a list."""
     document: Document = {
@@ -56,6 +69,26 @@ def import_document(report: ImportReport, *, unread_lines: int) -> Document:
     """Return the report of an import, small enough for an answer whatever the lines were."""
     errors = [asdict(error) | {"message": error.message[:LINE_MESSAGE_LENGTH_MAX]} for error in report.errors]
     return asdict(report) | {"errors": errors, "unread_lines": unread_lines}
+
+
+def events_document(page: EventPage) -> Document:
+    """Return one page of the event feed."""
+    return {
+        "events": [_event_document(event) for event in page.events],
+        "cursor": page.cursor,
+        "has_more": page.has_more,
+    }
+
+
+def _event_document(event: Event) -> Document:
+    document: Document = {
+        "type": event.type.value,
+        "id": event.id,
+        "kind": None if event.kind is None else event.kind.value,
+        "version": event.version,
+        "at": format_timestamp(event.at),
+    }
+    return document | ({} if event.by is None else {"by": event.by})
 
 
 def stats_document(namespace: Namespace, stats: Stats) -> Document:

@@ -20,8 +20,10 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from s3_agent_memory.bootstrap import MemoryStore
 from s3_agent_memory.domain.clock import Clock, SystemClock
 from s3_agent_memory.edge.http_auth import read_grant
+from s3_agent_memory.edge.http_consolidations import ConsolidationEndpoints
 from s3_agent_memory.edge.http_conversation import ConversationEndpoints
 from s3_agent_memory.edge.http_endpoints import PROBE, Endpoints
+from s3_agent_memory.edge.http_erasures import ErasureEndpoints
 from s3_agent_memory.edge.http_openapi import route_arguments
 from s3_agent_memory.edge.http_operations import Operations
 from s3_agent_memory.edge.http_problems import invalid_request, problem_of, problem_response
@@ -34,6 +36,7 @@ from s3_agent_memory.edge.http_request import (
     require_route,
 )
 from s3_agent_memory.edge.http_routes import ROUTES, Route, find_route
+from s3_agent_memory.edge.http_succession import SuccessionEndpoints
 from s3_agent_memory.service.conversation import ConversationService
 
 FRAME_COUNT_MAX: Final = 12
@@ -77,10 +80,16 @@ class HttpApi:
             Operations(store, report_failure=self._log_failure),
             probe_sessions=None if conversations is None else lambda: conversations.probe(PROBE),
         )
-        talks = ConversationEndpoints(self._app, conversations)
+        holders = (
+            memories,
+            ConversationEndpoints(self._app, conversations),
+            ErasureEndpoints(self._app, store),
+            SuccessionEndpoints(self._app, store),
+            ConsolidationEndpoints(self._app, store, clock=self._clock),
+        )
         self._query_names: dict[str, frozenset[str]] = {}
         for route in ROUTES:
-            endpoint = getattr(memories if hasattr(memories, route.endpoint) else talks, route.endpoint)
+            endpoint = next(getattr(item, route.endpoint) for item in holders if hasattr(item, route.endpoint))
             self._app.route(
                 route.rule, route.method, **route_arguments(route, description=inspect.getdoc(endpoint) or "")
             )(endpoint)

@@ -29,7 +29,8 @@ ActorParam = Annotated[
     str | None,
     Header(
         alias="x-actor",
-        description="On whose behalf the request is made; refuses the scope `store`, and sessions of other principals.",
+        description="Says that the request is made for somebody: no scope `store`, and a principal that it names "
+        "writes to no session of others.",
     ),
 ]
 

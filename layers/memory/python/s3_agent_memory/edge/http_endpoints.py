@@ -14,13 +14,13 @@ from s3_agent_memory.bootstrap import MemoryStore
 from s3_agent_memory.domain.grants import Permission
 from s3_agent_memory.domain.keys import format_namespace, parse_namespace
 from s3_agent_memory.edge import http_openapi
-from s3_agent_memory.edge.documents import import_document, page_document, stats_document
+from s3_agent_memory.edge.documents import events_document, import_document, page_document, stats_document
 from s3_agent_memory.edge.http_answers import json_response
 from s3_agent_memory.edge.http_auth import Access
 from s3_agent_memory.edge.http_operations import Operations, Outcome
 from s3_agent_memory.edge.http_problems import RETRY_AFTER_SECONDS, HttpError
 from s3_agent_memory.edge.http_routes import JSON
-from s3_agent_memory.edge.http_transfer import export_page, export_whole, lines_of, take_in_time
+from s3_agent_memory.edge.http_transfer import ExportQuery, export_page, export_whole, lines_of, take_in_time
 from s3_agent_memory.errors import AgentMemoryError, BackendError, NotFoundError, ValidationError
 from s3_agent_memory.wire.problems import make_problem
 from s3_agent_memory.wire.requests import BatchRequest, KindName, RememberRequest, SearchRequest, UpdateRequest
@@ -33,11 +33,16 @@ NamespaceParam = Annotated[str | None, Query(description="Namespace inside the g
 MemoryIdParam = Annotated[str, Path(description="Id of a memory.")]
 KindParam = Annotated[KindName | None, Query(description="Only memories of this kind.")]
 TagParam = Annotated[list[str] | None, Query(alias="tag", description="Only memories with this tag; repeatable.")]
+AsOfParam = Annotated[str | None, Query(description="RFC 3339: what was true then; absent: what is true now.")]
 LimitParam = Annotated[int, Query(description="1 to 100.")]
 CursorParam = Annotated[str | None, Query(description="`next_cursor` of the page before.")]
 ExportCursorParam = Annotated[
     str | None, Query(description="Ask page by page: empty at first, then as the `Link` header says.")
 ]
+EventCursorParam = Annotated[
+    str | None, Query(description="`cursor` of the page before; `now` passes over what is there; none begins there.")
+]
+EventLimitParam = Annotated[int, Query(description="Changed memories a page, 1 to 1,000.")]
 ReasonParam = Annotated[str | None, Query(description="Kept in the tombstone.")]
 FlagParam = Annotated[bool, Query()]
 IfMatchParam = Annotated[str | None, Header(alias="If-Match", description="ETag the memory must still have.")]
@@ -102,6 +107,7 @@ class Endpoints:
         *,
         kind: KindParam = None,
         tags: TagParam = None,
+        as_of: AsOfParam = None,
         limit: LimitParam = 50,
         cursor: CursorParam = None,
         namespace: NamespaceParam = None,
@@ -111,6 +117,7 @@ class Endpoints:
             self._access(namespace).namespace_for(Permission.READ),
             kind=kind,
             tags=self._repeated("tag", tags),
+            as_of=as_of,
             limit=limit,
             cursor=cursor,
         )
@@ -127,19 +134,21 @@ class Endpoints:
     def export_memories(
         self,
         *,
+        kind: KindParam = None,
+        tags: TagParam = None,
         include_expired: FlagParam = False,
         cursor: ExportCursorParam = None,
         namespace: NamespaceParam = None,
     ) -> Response[Any]:
-        """Read a namespace as JSON lines: whole (413 above 4 MiB), or with `cursor` page by page along `Link`."""
+        """Read a namespace as JSON lines: whole (413 above 4 MiB), or with `cursor` page by page along `Link`.
+
+        Page by page any number of memories can be read. A page may be empty and not the last; the last has no `Link`.
+        """
         path = self._access(namespace).namespace_for(Permission.READ)
+        wanted = ExportQuery(kind=kind, tags=tuple(self._repeated("tag", tags)), include_expired=include_expired)
         if cursor is None:
-            return export_whole(self._store, path, include_expired=include_expired)
-        if include_expired:
-            raise ValidationError("include_expired is not possible together with cursor")
-        return export_page(
-            self._store, path, cursor or None, query={} if namespace is None else {"namespace": namespace}
-        )
+            return export_whole(self._store, path, wanted)
+        return export_page(self._store, path, wanted, cursor=cursor or None, asked=namespace)
 
     def import_memories(
         self, *, overwrite: FlagParam = False, resurrect: FlagParam = False, namespace: NamespaceParam = None
@@ -155,8 +164,18 @@ class Endpoints:
         path = self._access(namespace).namespace_for(Permission.WRITE)
         lines = deque(lines_of(self._app.context["body"]))
         taken = take_in_time(lines, self._app.lambda_context)
-        report = self._store.import_(path, taken, overwrite=overwrite, resurrect=resurrect)
+        report = self._store.import_(path, taken, overwrite=overwrite, resurrect=resurrect, verifies=False)
         return _respond(Outcome(import_document(report, unread_lines=len(lines))))
+
+    def read_events(
+        self, *, cursor: EventCursorParam = None, limit: EventLimitParam = 100, namespace: NamespaceParam = None
+    ) -> Response[Any]:
+        """Read what changed: every acknowledged change, some perhaps twice, of several of one memory the last.
+
+        410 `cursor_too_old` means that what happened since is no longer known: list the memories, then start again.
+        """
+        path = self._access(namespace).namespace_for(Permission.READ)
+        return _respond(Outcome(events_document(self._store.events(path, cursor, limit=limit))))
 
     # Service -----------------------------------------------------------------------------------------------------
 

@@ -76,7 +76,10 @@ class Operations:
             data=request.data,
             metadata=request.metadata,
             attribution=_attribution(request.attribution),
-            id=_claimed_id(access, request.id),
+            valid_from=request.valid_from,
+            valid_to=request.valid_to,
+            pinned=request.pinned,
+            id=claimed_id(access, request.id),
             resurrect=request.resurrect,
         )
         query = "" if access.requested is None else "?" + urlencode({"namespace": access.requested})
@@ -110,6 +113,7 @@ class Operations:
             limit=request.limit,
             consistency=request.consistency,
             explain=request.explain,
+            as_of=request.as_of,
         )
         return Outcome(recall_document(result))
 
@@ -149,7 +153,7 @@ class Operations:
         return self.forget(access, operation.id, operation.reason)
 
 
-def _claimed_id(access: Access, memory_id: str | None) -> str | None:
+def claimed_id(access: Access, memory_id: str | None) -> str | None:
     """Return the id that a client chose; taking one that a conversation needs keeps its fact from being stored.
 
     Raises:

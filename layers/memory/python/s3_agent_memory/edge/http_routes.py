@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from s3_agent_memory.wire import answers, conversation, problems
+from s3_agent_memory.wire import answers, consolidations, conversation, erasures, problems, succession
 from s3_agent_memory.wire.problems import Problem
 
 SECURITY_SCHEME: Final = "bearer"
@@ -102,6 +102,7 @@ _WRITE_ONE: Final = (HTTPStatus.NOT_FOUND, *_WRITE)
 
 _MEMORIES: Final = "/v1/memories"
 _ONE_MEMORY: Final = _MEMORIES + "/<memory_id>"
+_CONSOLIDATIONS: Final = "/v1/consolidations"
 _LINES_BODY: Final = {"requestBody": {"required": True, "content": {NDJSON: {"schema": {"type": "string"}}}}}
 
 
@@ -173,6 +174,24 @@ ROUTES: Final = (
     ),
     Route(
         method="POST",
+        rule=_ONE_MEMORY + "/supersede",
+        endpoint="supersede_memory",
+        summary="Store what is true instead of a memory.",
+        model=answers.MemoryAnswer,
+        status=HTTPStatus.CREATED,
+        failures=_WRITE_ONE,
+        body=Body.JSON,
+    ),
+    Route(
+        method="GET",
+        rule=_ONE_MEMORY + "/history",
+        endpoint="read_history",
+        summary="Read the versions of a memory, what it follows and what follows it.",
+        model=succession.HistoryAnswer,
+        failures=(HTTPStatus.NOT_FOUND,),
+    ),
+    Route(
+        method="POST",
         rule="/v1/recall",
         endpoint="recall_conversation",
         summary="Recall what is relevant: facts, the session's digest and its latest turns.",
@@ -207,6 +226,24 @@ ROUTES: Final = (
         body=Body.JSON,
     ),
     Route(
+        method="POST",
+        rule="/v1/erasures",
+        endpoint="begin_erasure",
+        summary="Erase a namespace or a part of it for good; 202 if there is more to do.",
+        model=erasures.ErasureAnswer,
+        failures=_WRITE,
+        body=Body.JSON,
+        also=HTTPStatus.ACCEPTED,
+    ),
+    Route(
+        method="GET",
+        rule="/v1/erasures/<erasure_id>",
+        endpoint="read_erasure",
+        summary="Read the report of an erasure.",
+        model=erasures.ErasureAnswer,
+        failures=(HTTPStatus.NOT_FOUND,),
+    ),
+    Route(
         method="GET",
         rule="/v1/export",
         endpoint="export_memories",
@@ -223,6 +260,40 @@ ROUTES: Final = (
         failures=_WRITE,
         body=Body.LINES,
         extensions=_LINES_BODY,
+    ),
+    Route(
+        method="POST",
+        rule=_CONSOLIDATIONS,
+        endpoint="consolidate",
+        summary="Merge memories that say the same; 202 if there is more to do.",
+        model=consolidations.ConsolidationAnswer,
+        failures=_WRITE,
+        body=Body.JSON,
+        also=HTTPStatus.ACCEPTED,
+    ),
+    Route(
+        method="GET",
+        rule=_CONSOLIDATIONS + "/<run_id>",
+        endpoint="get_consolidation",
+        summary="Read what a consolidation merged and why.",
+        model=consolidations.RunAnswer,
+        failures=(HTTPStatus.NOT_FOUND,),
+    ),
+    Route(
+        method="POST",
+        rule=_CONSOLIDATIONS + "/<run_id>/undo",
+        endpoint="undo_consolidation",
+        summary="Take back what a consolidation merged.",
+        model=consolidations.UndoAnswer,
+        failures=_WRITE_ONE,
+    ),
+    Route(
+        method="GET",
+        rule="/v1/events",
+        endpoint="read_events",
+        summary="Read what changed since a cursor: ids and versions, never content.",
+        model=answers.EventsAnswer,
+        failures=(HTTPStatus.GONE,),
     ),
     Route(
         method="GET",

@@ -2,28 +2,23 @@
 
 import io
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from http import HTTPStatus
-from itertools import accumulate
 from typing import Final, Protocol
 from urllib.parse import urlencode
 
 from aws_lambda_powertools.event_handler import Response
 
 from s3_agent_memory.bootstrap import MemoryStore
-from s3_agent_memory.domain.codec import encode_memory
 from s3_agent_memory.domain.keys import Namespace
 from s3_agent_memory.edge.http_problems import HttpError
 from s3_agent_memory.edge.http_routes import NDJSON
-from s3_agent_memory.service.results import MemoryPage
 from s3_agent_memory.wire import problems
 from s3_agent_memory.wire.problems import make_problem
 
 # Lambda refuses an answer of more than 6 MB, and bytes travel as Base64, a third longer.
 EXPORT_BYTES_MAX: Final = 4 * 1024 * 1024
-# A page of an export goes on until it is this large; what comes last still has to fit into one answer.
-EXPORT_PAGE_BYTES: Final = 2 * 1024 * 1024
-EXPORT_LIST_LIMIT: Final = 20
 # API Gateway allows 10 KB of headers, and a key may have nearly 1 KB.
 CORRUPT_KEY_COUNT_MAX: Final = 8
 # An import stops reading when less time than this is left, so that its report still reaches the client.
@@ -38,7 +33,21 @@ class Deadline(Protocol):
         """Return the milliseconds until the function is stopped."""
 
 
-def export_whole(store: MemoryStore, namespace: Namespace, *, include_expired: bool) -> Response[bytes]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportQuery:
+    """Which memories an export is of."""
+
+    kind: str | None = None
+    tags: tuple[str, ...] = ()
+    include_expired: bool = False
+
+    def parameters(self) -> list[tuple[str, str]]:
+        """Return the query of a request for the same memories."""
+        given = [("kind", self.kind)] if self.kind is not None else []
+        return [*given, *(("tag", tag) for tag in self.tags), *([("include_expired", "true")] * self.include_expired)]
+
+
+def export_whole(store: MemoryStore, namespace: Namespace, wanted: ExportQuery) -> Response[bytes]:
     """Return all lines in one answer; objects that cannot be read are named in a header.
 
     Raises:
@@ -47,7 +56,7 @@ def export_whole(store: MemoryStore, namespace: Namespace, *, include_expired: b
     lines: list[bytes] = []
     corrupt_keys: list[str] = []
     size_bytes = 0
-    for text in store.export(namespace, include_expired=include_expired, on_corrupt=corrupt_keys.append):
+    for text in store.export(namespace, on_corrupt=corrupt_keys.append, **asdict(wanted)):
         lines.append(text.encode() + b"\n")
         size_bytes += len(lines[-1])
         if size_bytes > EXPORT_BYTES_MAX:
@@ -57,52 +66,20 @@ def export_whole(store: MemoryStore, namespace: Namespace, *, include_expired: b
 
 
 def export_page(
-    store: MemoryStore, namespace: Namespace, cursor: str | None, *, query: Mapping[str, str]
+    store: MemoryStore, namespace: Namespace, wanted: ExportQuery, *, cursor: str | None, asked: str | None
 ) -> Response[bytes]:
     """Return some lines and a ``Link`` to the next ones; objects that cannot be read are named in a header.
 
     Args:
-        query: parameters that the link repeats.
-
-    Raises:
-        HttpError: one memory alone is too large for an answer.
+        asked: the namespace that the request named, if it named one.
     """
-    lines: list[bytes] = []
-    corrupt_keys: list[str] = []
-    next_cursor = cursor
-    while (size_bytes := sum(map(len, lines))) < EXPORT_PAGE_BYTES:
-        part = _read_part(store, namespace, next_cursor, size_bytes_max=EXPORT_BYTES_MAX - size_bytes)
-        if part is None and not lines:
-            detail = "the next memory is too large for an answer; use the CLI"
-            raise HttpError(make_problem(problems.ANSWER_TOO_LARGE, detail))
-        if part is None:
-            break
-        page, added = part
-        lines += added
-        corrupt_keys += page.corrupt_keys
-        next_cursor = page.next_cursor
-        if next_cursor is None:
-            break
-    headers = _corrupt_header(corrupt_keys)
-    if next_cursor is not None:
-        headers["Link"] = f'</v1/export?{urlencode({**query, "cursor": next_cursor})}>; rel="next"'
-    return _lines_response(lines, headers)
-
-
-def _read_part(
-    store: MemoryStore, namespace: Namespace, cursor: str | None, *, size_bytes_max: int
-) -> tuple[MemoryPage, list[bytes]] | None:
-    """Return the next page of a list that fits, and its lines; None if not even one memory fits."""
-    limit = EXPORT_LIST_LIMIT
-    while limit:
-        page = store.list(namespace, limit=limit, cursor=cursor)
-        lines = [encode_memory(memory) + b"\n" for memory in page.memories]
-        fitting_count = sum(size_bytes <= size_bytes_max for size_bytes in accumulate(map(len, lines)))
-        if fitting_count == len(lines):
-            return page, lines
-        # Only a whole page has a cursor behind it, so a shorter one is read anew.
-        limit = fitting_count
-    return None
+    page = store.export_page(namespace, cursor, **asdict(wanted))
+    headers = _corrupt_header(page.corrupt_keys)
+    if page.next_cursor is not None:
+        repeated = [("namespace", asked)] if asked is not None else []
+        parameters = [*repeated, *wanted.parameters(), ("cursor", page.next_cursor)]
+        headers["Link"] = f'</v1/export?{urlencode(parameters)}>; rel="next"'
+    return _lines_response([line.encode() + b"\n" for line in page.lines], headers)
 
 
 def lines_of(body: bytes) -> list[bytes]:
@@ -116,7 +93,7 @@ def take_in_time(lines: deque[bytes], deadline: Deadline) -> Iterator[bytes]:
         yield lines.popleft()
 
 
-def _corrupt_header(keys: list[str]) -> dict[str, str]:
+def _corrupt_header(keys: Sequence[str]) -> dict[str, str]:
     return {"X-Corrupt-Keys": ", ".join(keys[:CORRUPT_KEY_COUNT_MAX])} if keys else {}
 
 

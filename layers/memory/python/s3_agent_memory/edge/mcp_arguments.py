@@ -18,7 +18,7 @@ RECALL_LIMIT_DEFAULT: Final = 5
 LIST_LIMIT_DEFAULT: Final = 10
 
 KindName = Literal["semantic", "episodic", "procedural"]
-Clearable = Literal["source", "tags", "expiry"]
+Clearable = Literal["source", "tags", "expiry", "valid_to"]
 
 _KINDS: Final = "semantic: a fact; episodic: an event; procedural: an instruction or preference."
 
@@ -44,6 +44,11 @@ TtlDays = Annotated[float, Field(default_factory=float, gt=0, description="Days 
 Source = Annotated[str, Field(default_factory=str, description="Where it comes from, such as `chat:42` or a URL.")]
 
 
+AsOf = Annotated[
+    str, Field(default_factory=str, description="What was true at this time (RFC 3339), instead of what is true now.")
+]
+
+
 class RememberArguments(Arguments):
     """Arguments of ``remember``."""
 
@@ -61,6 +66,7 @@ class RecallArguments(Arguments):
     query: str = Field(description="What to look for, in plain words; empty ranks by recency and importance.")
     kind: Kind
     tags: list[str] = Field(default_factory=list, description="Only memories that have all of these tags.")
+    as_of: AsOf
     limit: int = Field(default=RECALL_LIMIT_DEFAULT, ge=1, le=LIMIT_MAX, description="At most so many memories.")
 
 
@@ -89,6 +95,8 @@ class UpdateArguments(Arguments):
     importance: Importance
     ttl_days: TtlDays
     source: Source
+    valid_from: str = Field(default_factory=str, description="Since when it is true (RFC 3339).")
+    valid_to: str = Field(default_factory=str, description="No longer true from this time on (RFC 3339).")
     clear: list[Clearable] = Field(default_factory=list, description="Fields to empty.")
     expected_version: int = Field(default_factory=int, ge=1, description="Refuse unless this is the present version.")
 

@@ -52,6 +52,8 @@ def _is_loopback_host(host: str, port: int | None) -> bool:
 
 def _is_loopback_origin(origin: str) -> bool:
     try:
-        return is_loopback(urlsplit(origin).hostname or "")
+        parts = urlsplit(origin)
+        # Only when it is asked for, what is no port is noticed.
+        return is_loopback(parts.hostname or "") and parts.port != 0
     except ValueError:
         return False

@@ -77,7 +77,7 @@ def stored_answer(memory: Memory) -> Document:
     """Return what a write left behind: where the memory lies, not its text."""
     document: Document = {"id": memory.id, "key": memory.key, "kind": memory.kind.value, "version": memory.version}
     document |= {"created_at": format_timestamp(memory.created_at), "updated_at": format_timestamp(memory.updated_at)}
-    return document | _expiry(memory)
+    return document | _moments(memory)
 
 
 def _fit(build: Callable[[_Detail], Document], details: Sequence[_Detail]) -> Document:
@@ -126,11 +126,12 @@ def _provenance(memory: Memory, detail: _Detail) -> Document:
     if memory.source is not None and detail.has_source:
         document["source"] = memory.source
     document |= {"version": memory.version, "created_at": format_timestamp(memory.created_at)}
-    return document | {"updated_at": format_timestamp(memory.updated_at)} | _expiry(memory)
+    return document | {"updated_at": format_timestamp(memory.updated_at)} | _moments(memory)
 
 
-def _expiry(memory: Memory) -> Document:
-    return {} if memory.expires_at is None else {"expires_at": format_timestamp(memory.expires_at)}
+def _moments(memory: Memory) -> Document:
+    moments = {"expires_at": memory.expires_at, "valid_from": memory.valid_from, "valid_to": memory.valid_to}
+    return {name: format_timestamp(moment) for name, moment in moments.items() if moment is not None}
 
 
 # Schemas of the answers ----------------------------------------------------------------------------------------------
@@ -149,8 +150,11 @@ def _schema(properties: Schema, *, optional: Sequence[str] = ()) -> Schema:
     return {"type": "object", "properties": properties, "required": required}
 
 
-_TIMES: Final[Schema] = {"version": _COUNT, "created_at": _TEXT, "updated_at": _TEXT, "expires_at": _TEXT}
-_PROVENANCE_SCHEMA: Final = _schema({"key": _TEXT, "source": _TEXT, **_TIMES}, optional=("source", "expires_at"))
+_TIMES: Final[Schema] = {"version": _COUNT, "created_at": _TEXT, "updated_at": _TEXT}
+_SOME_TIMES: Final[Schema] = {"expires_at": _TEXT, "valid_from": _TEXT, "valid_to": _TEXT}
+_PROVENANCE_SCHEMA: Final = _schema(
+    {"key": _TEXT, "source": _TEXT, **_TIMES, **_SOME_TIMES}, optional=("source", *_SOME_TIMES)
+)
 _ENTRY: Final[Schema] = {
     "id": _TEXT,
     "kind": _TEXT,
@@ -185,5 +189,7 @@ _WHOLE: Final[Schema] = {
     "omitted": {"type": "array", "items": _TEXT, "description": "Fields too large for this answer."},
 }
 GET_SCHEMA: Final = _envelope_schema({**_ENTRY, **_WHOLE}, {}, optional=(*_CUT, *_WHOLE))
-STORED_SCHEMA: Final = _schema({"id": _TEXT, "key": _TEXT, "kind": _TEXT, **_TIMES}, optional=("expires_at",))
+STORED_SCHEMA: Final = _schema(
+    {"id": _TEXT, "key": _TEXT, "kind": _TEXT, **_TIMES, **_SOME_TIMES}, optional=tuple(_SOME_TIMES)
+)
 FORGOTTEN_SCHEMA: Final = _schema({"id": _TEXT, "forgotten": _FLAG})

@@ -103,6 +103,7 @@ _CLEARED: Final[Mapping[str, tuple[str, object]]] = {
     "source": ("source", None),
     "tags": ("tags", ()),
     "expiry": ("ttl", None),
+    "valid_to": ("valid_to", None),
 }
 
 

@@ -16,7 +16,7 @@ from s3_agent_memory.errors import EmbeddingError
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
-    from tokenizers import Tokenizer
+    from tokenizers import Encoding, Tokenizer
 
 # Tokens of one batch, padding included: what stays in the processor's cache. Larger batches are slower on one thread.
 BATCH_TOKEN_COUNT_MAX: Final = 256
@@ -27,7 +27,8 @@ class OnnxEmbedder:
     """Embeds with the model in a directory, on one thread unless told otherwise.
 
     The model is loaded at first use. Texts of about the same length share a batch, so that little padding is computed.
-    Of a text longer than ``model.token_count_max`` tokens the rest is ignored; ``window_texts`` covers it.
+    Of a text longer than ``model.token_count_max`` tokens the rest is ignored; ``window_texts`` covers it. A text of
+    which the vocabulary lacks half or more, as of scripts that the model was not trained on, has a vector of zeros.
 
     Attributes:
         model: what the directory says about itself.
@@ -83,6 +84,7 @@ class _LoadedModel:
         self._model = model
         self._tokenizer = _open_tokenizer(model)
         self._session = _open_session(model, thread_count)
+        self._unknown_id = _unknown_id_of(self._tokenizer)
         self._input_names = {argument.name for argument in self._session.get_inputs()}
         special_token_count = self._tokenizer.num_special_tokens_to_add(is_pair=False)
         prefix_token_count = len(self._tokenizer.encode(model.passage_prefix, add_special_tokens=False).ids)
@@ -90,11 +92,19 @@ class _LoadedModel:
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         # One text after the other: the tokenizer's own batches would start a thread for each processor.
-        token_ids = [self._tokenizer.encode(text).ids for text in texts]
-        vectors = np.empty((len(texts), self._model.dimension), np.float32)
-        for batch in _batches([len(ids) for ids in token_ids]):
-            vectors[batch] = self._run([token_ids[index] for index in batch])
+        encodings = [self._tokenizer.encode(text) for text in texts]
+        vectors = np.zeros((len(texts), self._model.dimension), np.float32)
+        # What the model cannot read would all be the same to it, and near to everything like it.
+        known = [index for index, encoding in enumerate(encodings) if self._is_readable(encoding)]
+        for batch in _batches([len(encodings[index].ids) for index in known]):
+            chosen = [known[index] for index in batch]
+            vectors[chosen] = self._run([encodings[index].ids for index in chosen])
         return vectors
+
+    def _is_readable(self, encoding: "Encoding") -> bool:
+        """Return True if the vocabulary has more than half of a text's tokens."""
+        ids = [id for id, special in zip(encoding.ids, encoding.special_tokens_mask, strict=True) if not special]
+        return 2 * ids.count(self._unknown_id) < len(ids)
 
     def window_texts(self, text: str) -> list[str]:
         first = self._tokenizer.encode(text)
@@ -156,6 +166,13 @@ def _open_tokenizer(model: ModelDirectory) -> "Tokenizer":
     # A memory that quotes "[SEP]" means these letters.
     tokenizer.encode_special_tokens = True
     return tokenizer
+
+
+def _unknown_id_of(tokenizer: "Tokenizer") -> int:
+    """Return the token that stands for whatever the vocabulary lacks, -1 for a vocabulary that lacks nothing."""
+    token = getattr(tokenizer.model, "unk_token", None)
+    found = tokenizer.token_to_id(token) if isinstance(token, str) else None
+    return -1 if found is None else int(found)
 
 
 def _open_session(model: ModelDirectory, thread_count: int) -> "InferenceSession":

@@ -42,23 +42,30 @@ def encode_columns(magic: bytes, header: Mapping[str, object], columns: Mapping[
 
 
 def decode_columns(
-    body: bytes, key: str, *, magic: bytes, dtypes: Mapping[str, tuple[str, ...]]
+    body: bytes,
+    key: str,
+    *,
+    magic: bytes,
+    dtypes: Mapping[str, tuple[str, ...]],
+    optional: Mapping[str, tuple[str, ...]] | None = None,
 ) -> tuple[Mapping[str, object], dict[str, Column]]:
     """Return the directory and the read-only columns of a file, every checksum verified.
 
     Args:
         key: where the bytes were found.
         dtypes: the columns in their order, each with the types it may have (``("u1", "u2")``).
+        optional: columns that may follow, all of them or none.
 
     Raises:
         CorruptError: the bytes are not such a file, or not all of it.
     """
     directory, offset = _decode_directory(body, key, magic)
     entries = directory.get("columns")
-    if not isinstance(entries, list) or len(entries) != len(dtypes):
+    with_optional = {**dtypes, **(optional or {})}
+    if not isinstance(entries, list) or len(entries) not in (len(dtypes), len(with_optional)):
         raise CorruptError(f"{key} has a directory without the expected columns", key=key)
     columns: dict[str, Column] = {}
-    for entry, (name, allowed) in zip(entries, dtypes.items(), strict=True):
+    for entry, (name, allowed) in zip(entries, with_optional.items(), strict=False):
         dtype, count, checksum = _check_entry(entry, key, name=name, allowed=allowed)
         end = offset + count * dtype.itemsize
         padded_end = end + -end % ALIGNMENT_BYTES

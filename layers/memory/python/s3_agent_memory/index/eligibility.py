@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from s3_agent_memory.domain.filters import TIME_FIELDS, Condition
 from s3_agent_memory.domain.kinds import Kind
+from s3_agent_memory.domain.validity import Moment
 from s3_agent_memory.index.id_table import Positions
 from s3_agent_memory.index.row import KIND_CODES
 from s3_agent_memory.index.segment import Segment
@@ -34,12 +35,17 @@ _COMPARISONS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Eligibility:
-    """What rows must satisfy: kind, all tags, all conditions, and not to be expired at ``now_us``."""
+    """What rows must satisfy: kind, all tags, all conditions, not to be expired at ``now_us``, and to be true.
+
+    Attributes:
+        true_at: when they must be true; None lets pass what is superseded, absorbed, over or still to come.
+    """
 
     kind: Kind | None
     tags: tuple[str, ...]
     conditions: tuple[Condition, ...]
     now_us: int
+    true_at: Moment | None = None
 
     def docs(self, snapshot: Snapshot) -> Positions:
         """Return all live eligible rows as ascending document numbers."""
@@ -60,17 +66,22 @@ class Eligibility:
         """Return which of some rows (ascending document numbers) are eligible; None means all of them."""
         if self._is_open(snapshot):
             return None
-        mask: Mask | None = None
+        is_true = None if self.true_at is None else snapshot.is_true_at(self.true_at)
+        mask: Mask | None = None if is_true is None else is_true[docs]
         for segment, part, rows in snapshot.parts(docs):
             kept = self._keep_in(segment, rows)
             if kept is not None:
                 mask = np.ones(len(docs), np.bool_) if mask is None else mask
-                mask[part] = kept
+                mask[part] &= kept
         return mask
 
     def _is_open(self, snapshot: Snapshot) -> bool:
         is_open = self.kind is None and not self.tags and not self.conditions
-        return is_open and not any(len(segment.expiring) for segment in snapshot.segments)
+        never_expires = not any(len(segment.expiring) for segment in snapshot.segments)
+        return is_open and never_expires and self._needs_no_time(snapshot)
+
+    def _needs_no_time(self, snapshot: Snapshot) -> bool:
+        return self.true_at is None or (self.true_at.is_present and snapshot.timeline is None)
 
     def _listed_docs(self, snapshot: Snapshot) -> Positions | None:
         """Return the rows of one posting list that all eligible rows are in, or None if there is no such list."""

@@ -15,6 +15,7 @@ from s3_agent_memory.domain.ids import check_id
 from s3_agent_memory.domain.json_values import decode_json, encode_json
 from s3_agent_memory.domain.kinds import check_kind
 from s3_agent_memory.domain.memory import check_importance, check_version
+from s3_agent_memory.domain.validity import MemoryVersion
 from s3_agent_memory.errors import CorruptError, ValidationError
 from s3_agent_memory.index.manifest import MODEL_LENGTH_MAX
 from s3_agent_memory.index.row import Row
@@ -75,6 +76,7 @@ def encode_entry(entry: LogEntry) -> bytes:
             "text_key": row.text_key,
             "analyzer": entry.analyzer_signature,
             "terms": _packed(hashes.tobytes() + frequencies.tobytes()),
+            **_encode_validity(row),
             **({} if entry.vectors is None else {"vectors": _encode_vectors(entry.vectors)}),
         }
     )
@@ -105,6 +107,10 @@ def decode_entry(body: bytes, key: str) -> LogEntry:
             sequence=_check_integer(document.get("sequence"), 2**64 - 1),
             flags=_check_integer(document.get("flags"), 2**8 - 1),
             text_key=_check_integer(document.get("text_key"), 2**64 - 1),
+            valid_from_us=_check_moment(document.get("valid_from_us")),
+            valid_to_us=_check_moment(document.get("valid_to_us")),
+            supersedes=_decode_named(document.get("supersedes")),
+            consolidated_from=_decode_named(document.get("consolidated_from")),
             terms=_decode_terms(document.get("terms")),
         )
         vectors = document.get("vectors")
@@ -121,6 +127,28 @@ def _check_integer(value: object, maximum: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= maximum:
         raise ValidationError("a number is missing or out of range")
     return value
+
+
+def _encode_validity(row: Row) -> dict[str, object]:
+    """Return what the row says of when it is true and what it names; nothing if it says nothing."""
+    moments = {"valid_from_us": row.valid_from_us, "valid_to_us": row.valid_to_us}
+    named = {"supersedes": row.supersedes, "consolidated_from": row.consolidated_from}
+    return {
+        **{name: moment for name, moment in moments.items() if moment is not None},
+        **{name: [[item.id, item.version] for item in items] for name, items in named.items() if items},
+    }
+
+
+def _check_moment(value: object) -> int | None:
+    return None if value is None else _check_integer(value, _INT64_MAX)
+
+
+def _decode_named(value: object) -> tuple[MemoryVersion, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not all(isinstance(item, list) and len(item) == 2 for item in value):
+        raise ValidationError("the named versions are no pairs")
+    return tuple(MemoryVersion(check_id(memory_id), check_version(version)) for memory_id, version in value)
 
 
 def _decode_terms(value: object) -> dict[int, int]:

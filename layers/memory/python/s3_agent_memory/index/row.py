@@ -12,6 +12,7 @@ from s3_agent_memory.domain.codec import Tombstone
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.memory import Attribution, Memory
 from s3_agent_memory.domain.timestamps import parse_timestamp
+from s3_agent_memory.domain.validity import MemoryVersion
 from s3_agent_memory.index.analyzer import Analyzer
 from s3_agent_memory.index.terms import AUTHOR_WORD, BODY, filter_terms, term_hash
 
@@ -40,6 +41,8 @@ class RowMeta:
         sequence: order of turns that were created at the same moment.
         flags: what kinds of expression the text has; bits of ``TextFlag``.
         text_key: 64 bits that stand for id and embedded text; a vector with another key is not this memory's.
+        valid_from_us, valid_to_us: when it is true, if it says so itself.
+        supersedes, consolidated_from: the versions of other memories that it names.
     """
 
     id: str
@@ -56,6 +59,15 @@ class RowMeta:
     sequence: int = 0
     flags: int = 0
     text_key: int = 0
+    valid_from_us: int | None = None
+    valid_to_us: int | None = None
+    supersedes: tuple[MemoryVersion, ...] = ()
+    consolidated_from: tuple[MemoryVersion, ...] = ()
+
+    @property
+    def begin_us(self) -> int:
+        """From when the memory is true."""
+        return self.created_us if self.valid_from_us is None else self.valid_from_us
 
     @property
     def rank(self) -> int:
@@ -97,6 +109,10 @@ def row_of_memory(memory: Memory, *, etag: str, analyzer: Analyzer) -> Row:
         sequence=sequence_of(memory.id),
         flags=analyzer.flags(memory.content),
         text_key=text_key(memory.id, embedded_text(memory)),
+        valid_from_us=None if memory.valid_from is None else to_us(memory.valid_from),
+        valid_to_us=None if memory.valid_to is None else to_us(memory.valid_to),
+        supersedes=memory.supersedes,
+        consolidated_from=memory.consolidated_from,
         terms=terms,
     )
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from s3_agent_memory.domain.filters import Condition
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.ranking import Ranking
+from s3_agent_memory.domain.validity import Moment
 from s3_agent_memory.index.eligibility import Eligibility
 from s3_agent_memory.index.id_table import Positions
 from s3_agent_memory.index.query import Query
@@ -151,6 +152,7 @@ def search(
     conditions: tuple[Condition, ...],
     ranking: Ranking,
     now_us: int,
+    true_at: Moment | None = None,
     is_exhaustive: bool = False,
 ) -> Ranked:
     """Return the memories that match a query, ranked.
@@ -164,9 +166,10 @@ def search(
         meaning: the query's vector and those of the memories, if there are any.
         kind, tags, conditions: what a candidate must satisfy; what the index cannot decide is left to the caller.
         now_us: the present, microseconds since the epoch; what has expired by then is not found.
+        true_at: when a candidate must be true; None for whenever.
         is_exhaustive: leave out no candidate, however many there are.
     """
-    eligibility = Eligibility(kind=kind, tags=tags, conditions=conditions, now_us=now_us)
+    eligibility = Eligibility(kind=kind, tags=tags, conditions=conditions, now_us=now_us, true_at=true_at)
     if query is None:
         docs = eligibility.docs(snapshot)
         found = Relevance(docs, np.zeros(len(docs)), {})
@@ -191,14 +194,17 @@ def latest(
     now_us: int,
     before: tuple[int, str] | None,
     limit: int,
+    true_at: Moment | None = None,
 ) -> list[RowMeta]:
     """Return eligible memories, the most recently updated first, of equal times the greatest id first.
 
     Args:
         before: ``(updated_us, id)`` of the last row of the page before this one.
         limit: at most so many, at least 1.
+        true_at: when they must be true; None for whenever.
     """
-    docs = Eligibility(kind=kind, tags=tags, conditions=conditions, now_us=now_us).docs(snapshot)
+    wanted = Eligibility(kind=kind, tags=tags, conditions=conditions, now_us=now_us, true_at=true_at)
+    docs = wanted.docs(snapshot)
     (updated_us,) = snapshot.columns(docs, "updated_us")
     if before is not None:
         is_before = updated_us < before[0]

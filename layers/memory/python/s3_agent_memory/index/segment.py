@@ -28,6 +28,8 @@ from s3_agent_memory.index.segment_layout import (
     posting_docs,
     posting_tfs,
 )
+from s3_agent_memory.index.sparse_rows import COLUMN_DTYPES as SPARSE_DTYPES
+from s3_agent_memory.index.sparse_rows import FOREVER_US, SparseRows, are_sparse_rows_sound
 
 _DIGEST: Final = re.compile("[0-9a-f]{32}")
 # Columns with one element a row.
@@ -56,6 +58,7 @@ class Segment:
         term_hashes: uint64, ascending.
         term_offsets: where each term's list starts in ``postings``, and one more: where the last one ends; uint32.
         postings: position * 256 + how often the term occurs there (1 to 255), uint32, ascending in each list.
+        sparse: what only some rows have.
     """
 
     def __init__(self, directory: Mapping[str, object], columns: Mapping[str, Column], *, key: str, size_bytes: int):
@@ -86,8 +89,10 @@ class Segment:
         self.term_hashes: npt.NDArray[np.uint64] = columns["term_hashes"]
         self.term_offsets: npt.NDArray[np.uint32] = columns["term_offsets"]
         self.postings: npt.NDArray[np.uint32] = columns["postings"]
+        self.sparse = SparseRows.of_columns(columns)
         self.row_count = len(self.kinds)
         self._matches: WeakKeyDictionary[Segment, tuple[Positions, Positions]] = WeakKeyDictionary()
+        self._named: WeakKeyDictionary[Segment, tuple[Positions, Positions]] = WeakKeyDictionary()
 
     @classmethod
     def decode(cls, body: bytes, key: str) -> Self:
@@ -96,8 +101,10 @@ class Segment:
         Raises:
             CorruptError: the bytes are not a segment, not all of one, or not as it was written.
         """
-        directory, columns = decode_columns(body, key, magic=MAGIC, dtypes=COLUMN_DTYPES)
-        if not (_is_directory_sound(directory) and _are_rows_sound(columns) and _are_postings_sound(columns)):
+        directory, columns = decode_columns(body, key, magic=MAGIC, dtypes=COLUMN_DTYPES, optional=SPARSE_DTYPES)
+        are_columns_sound = _are_rows_sound(columns) and _are_postings_sound(columns)
+        is_sound = _is_directory_sound(directory) and are_columns_sound
+        if not (is_sound and are_sparse_rows_sound(columns, len(columns["kinds"]))):
             raise CorruptError(f"{key} holds columns that contradict each other", key=key)
         return cls(directory, columns, key=key, size_bytes=len(body))
 
@@ -162,13 +169,15 @@ class Segment:
     def meta(self, position: int) -> RowMeta:
         """Return the columns of one row."""
         rank = int(self.ranks[position])
+        created_us = int(self.created_us[position])
+        from_us, to_us = self.sparse.interval(position) or (created_us, FOREVER_US)
         return RowMeta(
             id=self.id_table.text(position),
             kind=KINDS[self.kinds[position]],
             version=rank >> 1,
             is_deleted=bool(rank & 1),
             etag_hash=int(self.etag_hashes[position]),
-            created_us=int(self.created_us[position]),
+            created_us=created_us,
             updated_us=int(self.updated_us[position]),
             expires_us=int(self.expires_us[position]),
             importance=float(self.importances[position]),
@@ -177,6 +186,10 @@ class Segment:
             sequence=int(self.sequences[position]),
             flags=int(self.flags[position]),
             text_key=int(self.text_keys[position]),
+            valid_from_us=None if from_us == created_us else from_us,
+            valid_to_us=None if to_us == FOREVER_US else to_us,
+            supersedes=self.sparse.named(position, is_whole=False),
+            consolidated_from=self.sparse.named(position, is_whole=True),
         )
 
     def row(self, position: int) -> Row:
@@ -235,6 +248,16 @@ class Segment:
             found = self._matches[other] = self.id_table.match(other.id_table)
         return found
 
+    def named_in(self, other: "Segment") -> tuple[Positions, Positions]:
+        """Return which versions named here (places in ``sparse``) are of ids that a segment holds, and where there.
+
+        It is remembered as long as both are in use.
+        """
+        found = self._named.get(other)
+        if found is None:
+            found = self._named[other] = self.sparse.naming_ids.match(other.id_table)
+        return found
+
     def _row(self, position: int, postings: Positions) -> Row:
         terms = self.term_hashes[np.searchsorted(self.term_offsets, postings, "right") - 1]
         counts = dict(zip(terms.tolist(), posting_tfs(self.postings[postings]).tolist(), strict=True))
@@ -259,6 +282,7 @@ def build_segment(rows: Iterable[Row], *, analyzer_signature: str, folded_keys: 
     return encode_segment(
         columns,
         _postings_of(ordered),
+        SparseRows.of_rows(ordered),
         digest=digest_of([row.id for row in ordered], columns.kinds, columns.ranks, columns.etag_hashes),
         analyzer_signature=analyzer_signature,
         folded_keys=folded_keys,

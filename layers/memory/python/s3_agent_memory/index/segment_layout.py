@@ -11,6 +11,7 @@ from s3_agent_memory.errors import ValidationError
 from s3_agent_memory.index.column_file import Column, encode_columns
 from s3_agent_memory.index.id_table import IdTable
 from s3_agent_memory.index.row import DIGEST_MODULUS
+from s3_agent_memory.index.sparse_rows import SparseRows
 
 MAGIC: Final = b"S3AMSEG\x01"
 SCHEMA_VERSION: Final = 2
@@ -83,7 +84,13 @@ class Postings:
 
 
 def encode_segment(
-    rows: RowColumns, postings: Postings, *, digest: int, analyzer_signature: str, folded_keys: Sequence[str]
+    rows: RowColumns,
+    postings: Postings,
+    sparse: SparseRows,
+    *,
+    digest: int,
+    analyzer_signature: str,
+    folded_keys: Sequence[str],
 ) -> bytes:
     """Return the bytes of a segment; ``rows`` are sorted by (created, id), and hold each id once.
 
@@ -114,6 +121,7 @@ def encode_segment(
         "flags": rows.flags,
         "text_keys": rows.text_keys,
         **_posting_columns(postings),
+        **sparse.columns(),
     }
     header = {
         "schema": SCHEMA_VERSION,

@@ -9,6 +9,7 @@ from s3_agent_memory.errors import ValidationError
 from s3_agent_memory.index.id_table import Positions
 from s3_agent_memory.index.segment import Segment
 from s3_agent_memory.index.segment_layout import Postings, RowColumns, encode_segment, posting_docs, posting_tfs
+from s3_agent_memory.index.sparse_rows import SparseRows
 
 IsDroppable = Callable[[list[str]], npt.NDArray[np.bool_]]
 
@@ -45,9 +46,23 @@ def merge_segments(
     return encode_segment(
         rows.take(survivors),
         _postings_of(segments, survivors, len(rows.ids)),
+        _sparse_of(segments, survivors, len(rows.ids)),
         digest=_digest_of(segments, survivors, len(rows.ids)),
         analyzer_signature=analyzer_signature,
         folded_keys=folded_keys,
+    )
+
+
+def without_rows(segment: Segment, doomed: Positions) -> bytes:
+    """Return a segment without some of its rows and without every term that only they have."""
+    survivors = np.setdiff1d(np.arange(segment.row_count), doomed)
+    return encode_segment(
+        _rows_of(segment).take(survivors),
+        _postings_of([segment], survivors, segment.row_count),
+        _sparse_of([segment], survivors, segment.row_count),
+        digest=_digest_of([segment], survivors, segment.row_count),
+        analyzer_signature=segment.analyzer_signature,
+        folded_keys=segment.folded_keys,
     )
 
 
@@ -111,6 +126,18 @@ def _postings_of(segments: Sequence[Segment], survivors: Positions, row_count: i
         base += segment.row_count
     return Postings(
         vocabulary=vocabulary, terms=np.concatenate(terms), docs=np.concatenate(docs), tfs=np.concatenate(tfs)
+    )
+
+
+def _sparse_of(segments: Sequence[Segment], survivors: Positions, row_count: int) -> SparseRows:
+    if all(segment.sparse.is_empty for segment in segments):
+        return SparseRows.of_rows(())
+    position_of = np.full(row_count, -1, np.int64)
+    position_of[survivors] = np.arange(len(survivors))
+    starts = np.cumsum([0, *(segment.row_count for segment in segments)]).tolist()
+    return SparseRows.moved(
+        (segment.sparse, position_of[start : start + segment.row_count])
+        for segment, start in zip(segments, starts, strict=False)
     )
 
 

@@ -10,10 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from s3_agent_memory.domain.kinds import Kind
+from s3_agent_memory.domain.validity import MemoryVersion, Moment
 from s3_agent_memory.index.id_table import IdTable, Positions
 from s3_agent_memory.index.row import DIGEST_MODULUS, KINDS, RowMeta
 from s3_agent_memory.index.segment import Segment
 from s3_agent_memory.index.session_links import SessionLinks, link_sessions
+from s3_agent_memory.index.timeline import Namer, Timeline, build_timeline, namers_of, true_mask
 
 _CHUNK_ROWS: Final = 65_536
 
@@ -84,6 +86,33 @@ class Snapshot:
     def session_links(self) -> SessionLinks | None:
         """The turns before and after each live row, or None if there are no conversations."""
         return link_sessions(self.segments, self.bases, self.dead)
+
+    @cached_property
+    def timeline(self) -> Timeline | None:
+        """What rows say of when they and others are true, or None if none says anything."""
+        return build_timeline(self.segments, self.bases, self.is_live)
+
+    def is_true_at(self, moment: Moment) -> npt.NDArray[np.bool_] | None:
+        """Return which rows are true at a moment, by document number, dead ones included; None if all are."""
+        return true_mask(self.segments, self.timeline, moment)
+
+    def namers_of(self, memory_id: str) -> list[Namer]:
+        """Return the live rows that name any version of a memory."""
+        if self.timeline is None:
+            return []
+        return namers_of(self.segments, self.bases, self.is_live, memory_id)
+
+    def is_never_true(self, named: MemoryVersion, begin_us: int, end_us: int) -> bool:
+        """Return True if a memory ends when it begins or before, by its own words or those of one that supersedes it.
+
+        Args:
+            begin_us, end_us: what the memory says itself.
+        """
+        return end_us <= begin_us or any(
+            item.begin_us <= begin_us
+            for item in self.namers_of(named.id)
+            if item.named_version == named.version and not item.is_whole
+        )
 
     def share_with_flag(self, flag: int) -> float:
         """Return the share of live rows whose flags have a bit, 0 to 1."""

@@ -73,6 +73,25 @@ class VectorView:
         rows = slice(self._bases[shard_index], self._bases[shard_index + 1])
         return int(np.count_nonzero(self._doc_of_row[rows] < 0))
 
+    def first_windows(self, docs: Positions) -> tuple[Positions, npt.NDArray[np.float32]]:
+        """Return which of some memories have a vector, as indexes into ``docs``, and that of each one's first window.
+
+        Args:
+            docs: document numbers.
+
+        Returns:
+            The indexes, and unit vectors, float32, (indexes, dimension).
+        """
+        places = np.flatnonzero(self._row_of_doc[docs] >= 0)
+        rows = self._row_of_doc[docs[places]]
+        vectors = np.empty((len(rows), self.dimension), np.float32)
+        for shard, start, end in zip(self._shards, self._bases, self._bases[1:], strict=False):
+            index = np.flatnonzero((rows >= start) & (rows < end))
+            vectors[index] = shard.codes[rows[index] - start]
+        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+        vectors /= np.maximum(lengths, np.float32(1))[:, None]
+        return places, vectors
+
     def cosines(self, query: Vector, docs: Positions) -> npt.NDArray[np.float32]:
         """Return the cosine of a query and each of some memories: of several windows the best; NaN without a vector.
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from s3_agent_memory import names
 from s3_agent_memory.domain.keys import Namespace, segment_key, segment_prefix, vector_key, vector_prefix
-from s3_agent_memory.index.manifest import Manifest, TrashRef, drop_trash, stamp
+from s3_agent_memory.index.manifest import Manifest, TrashRef, drop_folds, drop_trash, stamp
 from s3_agent_memory.service.grace import (
     ORPHAN_AGE_MS,
     TRASH_CROWDED_COUNT,
@@ -28,12 +28,18 @@ class Collector:
         self._heads = heads
         self._cache = cache
 
-    def empty_trash(self, namespace: Namespace) -> int:
-        """Delete replaced files whose grace is over, and let the grace of others begin; return how many went."""
+    def empty_trash(self, namespace: Namespace, *, at_once: bool = False) -> int:
+        """Delete replaced files whose grace is over, and let the grace of others begin; return how many went.
+
+        Args:
+            at_once: grant no grace. A fold whose segment is replaced is dropped; its log entries are folded once more.
+        """
         manifest = self._heads.load(namespace).manifest
+        if at_once:
+            manifest = self._heads.commit(namespace, _without_lost_folds) or manifest
         # The segment of a fold names the log entries that are still to be deleted.
-        segments = self._due(manifest.trash) - {fold.segment_id for fold in manifest.folds}
-        vectors = self._due(manifest.vector_trash)
+        segments = self._due(manifest.trash, at_once=at_once) - {fold.segment_id for fold in manifest.folds}
+        vectors = self._due(manifest.vector_trash, at_once=at_once)
         due = segments | vectors
         if due:
             self._delete(namespace, segments=segments, vectors=vectors)
@@ -44,7 +50,9 @@ class Collector:
         self._heads.commit(namespace, lambda fresh: stamp(drop_trash(fresh, due), self._runtime.now_ms()))
         return len(due)
 
-    def _due(self, trash: Sequence[TrashRef]) -> frozenset[str]:
+    def _due(self, trash: Sequence[TrashRef], *, at_once: bool) -> frozenset[str]:
+        if at_once:
+            return frozenset(item.file_id for item in trash)
         is_crowded = len(trash) > TRASH_CROWDED_COUNT
         horizon_ms = self._runtime.now_ms() - (TRASH_CROWDED_GRACE_MS if is_crowded else TRASH_GRACE_MS)
         return frozenset(item.file_id for item in trash if item.stamped_ms is not None and item.stamped_ms < horizon_ms)
@@ -91,3 +99,8 @@ class Collector:
 def _bumped(manifest: Manifest) -> Manifest:
     """Return an equal manifest that is a new value, so that it is swapped in under the next version."""
     return replace(manifest)
+
+
+def _without_lost_folds(manifest: Manifest) -> Manifest:
+    """Return the manifest without the folds whose segment is no longer in use: nobody goes by what they took in."""
+    return drop_folds(manifest, {fold.segment_id for fold in manifest.folds} - manifest.segment_ids)

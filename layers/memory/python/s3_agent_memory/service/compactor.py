@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from s3_agent_memory.domain.keys import Namespace
-from s3_agent_memory.index.manifest import Manifest, replace_segments, stamp
+from s3_agent_memory.index.manifest import Manifest, is_fenced, replace_segments, stamp
 from s3_agent_memory.index.merge_policy import choose_merge
 from s3_agent_memory.index.segment import Segment
 from s3_agent_memory.index.segment_merge import merge_segments
@@ -52,7 +52,7 @@ class Compactor:
 
         def delta(fresh: Manifest) -> Manifest | None:
             now_ms = self._runtime.now_ms()
-            if now_ms - started_ms > UPLOAD_AGE_MAX_MS:
+            if now_ms - started_ms > UPLOAD_AGE_MAX_MS or is_fenced(fresh, manifest.version):
                 return None
             return replace_segments(stamp(fresh, now_ms), inputs, (segment,), analyzer=manifest.analyzer)
 

@@ -79,7 +79,7 @@ class ConversationParts:
             eraser=eraser,
             index=index,
             scope_eraser=ScopeEraser(
-                runtime, services.index, services.reindexer, writer=services.writer, workers=workers
+                runtime, services.index, services.reindexer, forgetter=services.forgetter, workers=workers
             ),
             folder=Digester(None),
             settings=settings,

@@ -16,8 +16,7 @@ from s3_agent_memory.service.file_cache import FileCache
 from s3_agent_memory.service.head import Head
 
 NAMESPACE_COUNT_MAX: Final = 256
-SEGMENT_BYTES_MAX: Final = 1024 * 1024 * 1024
-VECTOR_BYTES_MAX: Final = 1024 * 1024 * 1024
+FILE_BYTES_MAX: Final = 2 * 1024 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +65,10 @@ class IndexCache:
         segments, vectors: index files.
     """
 
-    def __init__(self) -> None:
-        self.segments: FileCache[Segment] = FileCache(SEGMENT_BYTES_MAX)
-        self.vectors: FileCache[VectorShard] = FileCache(VECTOR_BYTES_MAX)
+    def __init__(self, file_bytes_max: int = FILE_BYTES_MAX) -> None:
+        # A row of vectors is about twice as large as one of postings, but a namespace may have postings alone.
+        self.segments: FileCache[Segment] = FileCache(file_bytes_max // 2)
+        self.vectors: FileCache[VectorShard] = FileCache(file_bytes_max // 2)
         self._lock = threading.Lock()
         self._namespaces: OrderedDict[Namespace, NamespaceCache] = OrderedDict()
 

@@ -1,7 +1,8 @@
 """The indexer: answers change events by folding the namespaces they point at, then merges and tidies."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from s3_agent_memory.domain.keys import Namespace, TruthKey
 from s3_agent_memory.domain.kinds import Kind
@@ -12,6 +13,11 @@ from s3_agent_memory.service.folder import Folder
 from s3_agent_memory.service.head import IndexBrokenError
 from s3_agent_memory.service.reindexer import Reindexer
 from s3_agent_memory.service.results import FoldReport
+from s3_agent_memory.service.workers import Workers
+
+# A namespace is not begun with less than this left; what is not begun comes again with its messages.
+RESERVE_MS: Final = 15_000
+_NO_DEADLINE_MS: Final = 2**53
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,34 +42,43 @@ class IndexOutcome:
 class Indexer:
     """Folds what events point at. Events are hints: a repeated, late or reordered one changes nothing."""
 
-    def __init__(self, *, folder: Folder, compactor: Compactor, collector: Collector, reindexer: Reindexer) -> None:
+    def __init__(
+        self, *, folder: Folder, compactor: Compactor, collector: Collector, reindexer: Reindexer, workers: Workers
+    ) -> None:
         self._folder = folder
         self._compactor = compactor
         self._collector = collector
         self._reindexer = reindexer
+        self._workers = workers
 
-    def run(self, changes: Sequence[TruthKey]) -> IndexOutcome:
-        """Fold every namespace named by ``changes``; one that fails does not keep the others from it."""
+    def run(
+        self, changes: Sequence[TruthKey], remaining_ms: Callable[[], int] = lambda: _NO_DEADLINE_MS
+    ) -> IndexOutcome:
+        """Fold every namespace named by ``changes``; one that fails does not keep the others from it.
+
+        Args:
+            remaining_ms: returns the milliseconds left; a namespace that is not begun in time counts as failed.
+        """
         grouped: dict[Namespace, list[TruthKey]] = {}
         for change in changes:
             grouped.setdefault(change.namespace, []).append(change)
-        reports: list[FoldReport] = []
-        failed: list[TruthKey] = []
-        for namespace, members in grouped.items():
+
+        def attempt(namespace: Namespace) -> FoldReport | None:
+            if remaining_ms() < RESERVE_MS:
+                return None
             try:
-                report = self._index(namespace, members)
+                return self._index(namespace, grouped[namespace])
             except AgentMemoryError:
-                failed.extend(members)
-                continue
-            reports.append(report)
-            unreadable = frozenset(report.unreadable_ids)
-            failed.extend(change for change in members if change.memory_id in unreadable)
+                return None
+
+        reports = dict(zip(grouped, self._workers.each(attempt, list(grouped)), strict=True))
+        done = [report for report in reports.values() if report is not None]
         return IndexOutcome(
-            indexed=sum(report.rows for report in reports),
+            indexed=sum(report.rows for report in done),
             namespaces=len(grouped),
-            log_length=max((report.log_length for report in reports), default=0),
-            lag_ms=max((report.lag_ms for report in reports), default=0),
-            failed=tuple(failed),
+            log_length=max((report.log_length for report in done), default=0),
+            lag_ms=max((report.lag_ms for report in done), default=0),
+            failed=tuple(change for change in changes if _is_failed(change, reports[change.namespace])),
         )
 
     def _index(self, namespace: Namespace, changes: Sequence[TruthKey]) -> FoldReport:
@@ -78,3 +93,7 @@ class Indexer:
             report = self._folder.fold(namespace, hints)
         self._collector.empty_trash(namespace)
         return report
+
+
+def _is_failed(change: TruthKey, report: FoldReport | None) -> bool:
+    return report is None or change.memory_id in report.unreadable_ids

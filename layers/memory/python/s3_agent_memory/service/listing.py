@@ -29,8 +29,8 @@ class ListedTruth:
     modified_ms: int
 
 
-def truth_pages(store: ObjectStore, prefix: str) -> Iterator[tuple[ListedTruth, ...]]:
+def truth_pages(store: ObjectStore, prefix: str, *, start_after: str = "") -> Iterator[tuple[ListedTruth, ...]]:
     """Yield the memory objects or tombstones under ``prefix`` in key order; other objects are left out."""
-    for page in pages(store, prefix):
+    for page in pages(store, prefix, start_after=start_after):
         parsed = ((item, parse_truth_key(item.key)) for item in page)
         yield tuple(ListedTruth(key.memory_id, item.etag, item.modified_ms) for item, key in parsed if key is not None)

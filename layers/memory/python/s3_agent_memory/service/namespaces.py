@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from s3_agent_memory import names
-from s3_agent_memory.domain.keys import Namespace, namespace_prefix, parse_marker_key, parse_namespace
+from s3_agent_memory.domain.keys import Namespace, marker_key, namespace_prefix, parse_marker_key, parse_namespace
 from s3_agent_memory.errors import ValidationError
 from s3_agent_memory.service.listing import pages
 from s3_agent_memory.service.runtime import Runtime
@@ -75,6 +75,19 @@ def _split(key: str) -> tuple[Namespace | None, str]:
             except ValidationError:
                 return None, skipped
     return None, key
+
+
+def due(runtime: Runtime, *, start_after: str = "") -> Iterator[tuple[str, Namespace]]:
+    """Yield marker key and namespace of every namespace that a schedule looks after, in the order of marker keys.
+
+    The markers are a list of them that is cheap to read. But where nothing wakes an indexer, a namespace gets its
+    marker with its first fold, and a program that writes a few memories and ends may never fold.
+    """
+    if runtime.has_events:
+        yield from marked(runtime, start_after=start_after)
+        return
+    found = sorted((marker_key(namespace), namespace) for namespace in discover(runtime))
+    yield from (item for item in found if item[0] > start_after)
 
 
 def marked(runtime: Runtime, *, start_after: str = "") -> Iterator[tuple[str, Namespace]]:

@@ -2,10 +2,10 @@
 
 from s3_agent_memory.domain.keys import Namespace
 from s3_agent_memory.errors import NotFoundError
+from s3_agent_memory.service.forgetter import Forgetter
 from s3_agent_memory.service.index_reader import IndexReader
 from s3_agent_memory.service.results import Progress, PruneReport, no_progress
 from s3_agent_memory.service.runtime import Runtime
-from s3_agent_memory.service.writer import MemoryWriter
 
 REASON = "expired"
 
@@ -13,10 +13,10 @@ REASON = "expired"
 class Pruner:
     """Prunes one namespace at a time. The index says which memories to look at; the object itself decides."""
 
-    def __init__(self, runtime: Runtime, reader: IndexReader, writer: MemoryWriter) -> None:
+    def __init__(self, runtime: Runtime, reader: IndexReader, forgetter: Forgetter) -> None:
         self._runtime = runtime
         self._reader = reader
-        self._writer = writer
+        self._forgetter = forgetter
 
     def prune(self, namespace: Namespace, *, progress: Progress = no_progress) -> PruneReport:
         """Forget what has expired; a memory whose expiry was moved meanwhile stays.
@@ -29,7 +29,7 @@ class Pruner:
         forgotten = 0
         for done, (memory_id, kind) in enumerate(expired, start=1):
             try:
-                forgotten += self._writer.forget(
+                forgotten += self._forgetter.forget(
                     namespace, memory_id, kind=kind, reason=REASON, only_if=lambda memory: memory.is_expired(now_us)
                 )
             except NotFoundError:

@@ -7,11 +7,10 @@ within the filter is dropped and the next candidate takes its place. Reading nev
 import base64
 import binascii
 import hashlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final, Protocol, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
 
-from s3_agent_memory.domain.filters import Condition, matches
 from s3_agent_memory.domain.json_values import decode_json, encode_json
 from s3_agent_memory.domain.keys import Namespace, TruthKey
 from s3_agent_memory.domain.kinds import Kind
@@ -26,37 +25,23 @@ from s3_agent_memory.index.searcher import Ranked, latest, search
 from s3_agent_memory.service.index_reader import IndexReader, View
 from s3_agent_memory.service.results import Consistency, Hit, MemoryPage, RecallResult
 from s3_agent_memory.service.runtime import Runtime
+from s3_agent_memory.service.selection import ProposedRow, Selection, Verifier
 from s3_agent_memory.service.truth import Truth, decode_present
 
 _REFILL_MAX: Final = 256
+_READ_AGAIN_COUNT_MAX: Final = 3
 
 
-class _Row(Protocol):
-    """What both kinds of candidate have in common."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def kind(self) -> Kind: ...
-    @property
-    def version(self) -> int: ...
+_R = TypeVar("_R", bound=ProposedRow)
+_T = TypeVar("_T")
 
 
-_R = TypeVar("_R", bound=_Row)
+@dataclass(slots=True)
+class _Dropped:
+    """Candidates that came to nothing: objects that cannot be read, and whether any was gone."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """Which memories a read may return: of one kind, with all these tags, within the filter."""
-
-    kind: Kind | None = None
-    tags: tuple[str, ...] = ()
-    conditions: tuple[Condition, ...] = ()
-
-    def includes(self, memory: Memory) -> bool:
-        """Return True if the memory as stored now is among them."""
-        is_kind = self.kind is None or memory.kind is self.kind
-        return is_kind and set(self.tags) <= set(memory.tags) and matches(memory, self.conditions)
+    corrupt_keys: list[str] = field(default_factory=list)
+    has_gone: bool = False
 
 
 class MemoryReader:
@@ -94,11 +79,49 @@ class MemoryReader:
         explain: bool,
     ) -> RecallResult:
         """Return the best memories for a query; see ``MemoryService.recall``."""
+
+        def read(view: View, dropped: _Dropped) -> RecallResult:
+            return self._recall_in(view, namespace, query, selection, limit=limit, explain=explain, dropped=dropped)
+
+        return self._read_up_to_date(namespace, consistency, read)
+
+    def _read_up_to_date(
+        self, namespace: Namespace, consistency: Consistency, read: Callable[[View, _Dropped], _T]
+    ) -> _T:
+        """Read, and once more if an object was gone of which the index has news by now.
+
+        A consolidation that is taken back, or settled, between the two looks makes one memory go and others come: an
+        answer with neither would lack what was there all the time.
+        """
         view = self._index.view(namespace, consistency)
+        result = read(view, dropped := _Dropped())
+        for _ in range(_READ_AGAIN_COUNT_MAX):
+            seen = view.contents
+            if not dropped.has_gone:
+                break
+            view = self._index.view(namespace, consistency)
+            if view.contents is seen:
+                break
+            result = read(view, dropped := _Dropped())
+        return result
+
+    def _recall_in(
+        self,
+        view: View,
+        namespace: Namespace,
+        query: str,
+        selection: Selection,
+        *,
+        limit: int,
+        explain: bool,
+        dropped: _Dropped,
+    ) -> RecallResult:
         now_us = self._runtime.clock.now_us()
         understood = self._read_query(query, view, selection, now_us)
+        if understood is not None and not understood.terms:
+            # Everything would be about as near to it as anything else.
+            return RecallResult(hits=(), degraded=view.degraded)
         meaning, failed = self._embed(understood, view)
-        corrupt: list[str] = []
         hits: list[Hit] = []
         for is_exhaustive in (False, True):
             ranked = search(
@@ -110,34 +133,36 @@ class MemoryReader:
                 conditions=selection.conditions,
                 ranking=self._ranking,
                 now_us=now_us,
+                true_at=selection.moment(now_us),
                 is_exhaustive=is_exhaustive,
             )
-            hits = self._hits(namespace, ranked, selection, limit=limit, explain=explain, corrupt=corrupt)
+            verifier = Verifier(view.snapshot, selection, now_us)
+            hits = self._hits(namespace, ranked, verifier, limit=limit, explain=explain, dropped=dropped)
             # Where most of the best turned out not to be within the filter, the others get their turn.
             if len(hits) >= limit or not ranked.is_capped:
                 break
         return RecallResult(
             hits=tuple(hits[:limit]),
             degraded=_merged(view.degraded, failed),
-            corrupt_keys=tuple(dict.fromkeys(corrupt)),
+            corrupt_keys=tuple(dict.fromkeys(dropped.corrupt_keys)),
         )
 
     def _hits(
         self,
         namespace: Namespace,
         ranked: Ranked,
-        selection: Selection,
+        verifier: Verifier,
         *,
         limit: int,
         explain: bool,
-        corrupt: list[str],
+        dropped: _Dropped,
     ) -> list[Hit]:
         """Return at least ``limit`` candidates that are what their rows say, best first, or all there are."""
         hits: list[Hit] = []
         start, size = 0, limit
         while len(hits) < limit and start < ranked.count:
             candidates = ranked.top(start, start + size)
-            for candidate, memory in self._verified(namespace, candidates, selection, corrupt):
+            for candidate, memory in self._verified(namespace, candidates, verifier, dropped):
                 parts = candidate.explain() if explain else None
                 hits.append(Hit(score=candidate.score, memory=memory, explain=parts))
             start += len(candidates)
@@ -148,7 +173,11 @@ class MemoryReader:
         if not query.strip():
             return None
         eligibility = Eligibility(
-            kind=selection.kind, tags=selection.tags, conditions=selection.conditions, now_us=now_us
+            kind=selection.kind,
+            tags=selection.tags,
+            conditions=selection.conditions,
+            now_us=now_us,
+            true_at=selection.moment(now_us),
         )
         return read_query(
             query,
@@ -180,10 +209,28 @@ class MemoryReader:
         """Return one page of memories, most recently updated first; see ``MemoryService.list``."""
         scope = _scope_of(namespace, selection)
         position = None if cursor is None else _decode_cursor(cursor, scope)
-        view = self._index.view(namespace, consistency)
+
+        def read(view: View, dropped: _Dropped) -> MemoryPage:
+            return self._list_in(view, namespace, selection, limit=limit, position=position, dropped=dropped)
+
+        return self._read_up_to_date(namespace, consistency, read)
+
+    def _list_in(
+        self,
+        view: View,
+        namespace: Namespace,
+        selection: Selection,
+        *,
+        limit: int,
+        position: tuple[int, str] | None,
+        dropped: _Dropped,
+    ) -> MemoryPage:
+        scope = _scope_of(namespace, selection)
         memories: list[Memory] = []
-        corrupt: list[str] = []
         is_exhausted = False
+        # One moment for the whole page: what is true must not change under way.
+        now_us = self._runtime.clock.now_us()
+        verifier = Verifier(view.snapshot, selection, now_us)
         while len(memories) < limit and not is_exhausted:
             wanted = limit - len(memories)
             candidates = latest(
@@ -191,13 +238,14 @@ class MemoryReader:
                 kind=selection.kind,
                 tags=selection.tags,
                 conditions=selection.conditions,
-                now_us=self._runtime.clock.now_us(),
+                now_us=now_us,
                 before=position,
                 limit=wanted + 1,
+                true_at=selection.moment(now_us),
             )
             is_exhausted = len(candidates) <= wanted
             page = candidates[:wanted]
-            memories.extend(memory for _, memory in self._verified(namespace, page, selection, corrupt))
+            memories.extend(memory for _, memory in self._verified(namespace, page, verifier, dropped))
             if page:
                 position = (page[-1].updated_us, page[-1].id)
         next_cursor = None if is_exhausted or position is None else _encode_cursor(position, scope)
@@ -205,11 +253,11 @@ class MemoryReader:
             memories=tuple(memories),
             next_cursor=next_cursor,
             degraded=view.degraded,
-            corrupt_keys=tuple(corrupt),
+            corrupt_keys=tuple(dropped.corrupt_keys),
         )
 
     def _verified(
-        self, namespace: Namespace, candidates: Sequence[_R], selection: Selection, corrupt: list[str]
+        self, namespace: Namespace, candidates: Sequence[_R], verifier: Verifier, dropped: _Dropped
     ) -> Iterator[tuple[_R, Memory]]:
         requests = [self._truth.get_request(namespace, row.kind, row.id) for row in candidates]
         results = self._runtime.store.read_many(requests)
@@ -218,11 +266,12 @@ class MemoryReader:
             try:
                 present = decode_present(result, TruthKey(namespace, row.kind, row.id))
             except CorruptError as error:
-                corrupt.append(error.key)
+                dropped.corrupt_keys.append(error.key)
                 continue
+            dropped.has_gone |= present is None
             if present is None or present.memory.version < row.version or present.memory.is_expired(now_us):
                 continue
-            if selection.includes(present.memory):
+            if verifier.accepts(row, present.memory):
                 yield row, present.memory
 
 
@@ -233,7 +282,7 @@ def _merged(*names: tuple[str, ...]) -> tuple[str, ...]:
 def _scope_of(namespace: Namespace, selection: Selection) -> str:
     """Return a digest of what a cursor belongs to, so that it cannot be used elsewhere by mistake."""
     conditions = [[list(item.path), item.operator, item.value] for item in selection.conditions]
-    document = [list(namespace), selection.kind, list(selection.tags), conditions]
+    document = [list(namespace), selection.kind, list(selection.tags), conditions, selection.as_of_us]
     return hashlib.blake2b(encode_json(document), digest_size=8).hexdigest()
 
 

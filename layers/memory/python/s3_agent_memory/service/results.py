@@ -193,9 +193,30 @@ class ReindexReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PruneReport:
-    """How many expired memories a prune forgot."""
+    """What a prune forgot.
+
+    Attributes:
+        forgotten: memories that had expired.
+        consolidated: originals of merged memories, whose undo window is over.
+    """
 
     forgotten: int
+    consolidated: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportPage:
+    """Some lines of an export.
+
+    Attributes:
+        lines: memories as JSON, without line ends.
+        next_cursor: pass it to get the next lines; None at the end.
+        corrupt_keys: objects that cannot be read and are left out.
+    """
+
+    lines: tuple[str, ...]
+    next_cursor: str | None
+    corrupt_keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +237,10 @@ class ImportReport:
         overwritten: existing memories replaced (with ``overwrite``).
         skipped: ids that exist already.
         refused: ids that were forgotten (without ``resurrect``).
-        failed: lines that could not be read or stored.
+        failed: lines that could not be read or stored, and checksum lines that do not hold.
         errors: why, for the first 100 of them.
+        checksum: what the checksum lines say: ``verified``, all lines are as they were written; ``mismatch``, some were
+            lost, added or changed; ``absent``, there was none behind the last line, so the end may be missing.
     """
 
     imported: int = 0
@@ -226,3 +249,4 @@ class ImportReport:
     refused: int = 0
     failed: int = 0
     errors: tuple[LineError, ...] = field(default_factory=tuple)
+    checksum: str = "absent"

@@ -9,11 +9,13 @@ from s3_agent_memory import names
 from s3_agent_memory.domain.json_values import decode_json, encode_json
 from s3_agent_memory.domain.keys import Namespace, format_namespace
 from s3_agent_memory.errors import AgentMemoryError, ValidationError
-from s3_agent_memory.service.namespaces import marked
+from s3_agent_memory.service.namespaces import due
 from s3_agent_memory.service.runtime import Runtime
 
 # A namespace is not begun with less than this left: most take far less.
 RESERVE_MS: Final = 20_000
+# What may take any time before that leaves this much for it.
+PRELUDE_RESERVE_MS: Final = 3 * RESERVE_MS
 _CURSOR_BYTES_MAX: Final = 4_096
 _NAMESPACE_COUNT_MAX: Final = 1_000_000
 
@@ -38,10 +40,22 @@ class RoundReport:
 
 
 class Round:
-    """Runs one job for each namespace, over as many runs as it takes."""
+    """Runs one job for each namespace, over as many runs as it takes.
 
-    def __init__(self, runtime: Runtime, *, name: str, job: Callable[[Namespace], int]) -> None:
+    Args:
+        prelude: done before the job of each namespace; it stops when told that the time is up.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        *,
+        name: str,
+        job: Callable[[Namespace], int],
+        prelude: Callable[[Namespace, Callable[[], bool]], object] = lambda *_: None,
+    ) -> None:
         self._runtime = runtime
+        self._prelude = prelude
         self._cursor_key = names.ROUND_PREFIX + name
         self._job = job
 
@@ -54,11 +68,12 @@ class Round:
         done = changed = 0
         failed: list[str] = []
         last_key = self._load_cursor()
-        for key, namespace in marked(self._runtime, start_after=last_key):
+        for key, namespace in due(self._runtime, start_after=last_key):
             if remaining_ms() < RESERVE_MS or done >= _NAMESPACE_COUNT_MAX:
                 self._save_cursor(last_key)
                 return RoundReport(namespaces=done, changed=changed, failed=tuple(failed), is_complete=False)
             try:
+                self._prelude(namespace, lambda: remaining_ms() > PRELUDE_RESERVE_MS)
                 changed += self._job(namespace)
             except AgentMemoryError as error:
                 logger.warning("%s of %s failed: %s", self._cursor_key, format_namespace(namespace), error.code)

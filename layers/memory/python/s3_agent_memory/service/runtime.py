@@ -11,7 +11,11 @@ from s3_agent_memory.storage.retry import Retrier
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
-    """The outside world of the services, passed in as one value."""
+    """The outside world of the services, passed in as one value.
+
+    Attributes:
+        has_events: True if every write wakes an indexer, whoever writes; so every namespace soon has its marker.
+    """
 
     store: ObjectStore
     clock: Clock
@@ -19,6 +23,7 @@ class Runtime:
     ids: IdSource
     limits: Limits
     retrier: Retrier
+    has_events: bool = False
 
     def now_ms(self) -> int:
         """Return the wall clock in milliseconds since the epoch."""

@@ -8,24 +8,24 @@ from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.errors import NotFoundError, ThrottledError
 from s3_agent_memory.index.eligibility import Eligibility
 from s3_agent_memory.service.derived_memories import ERASED
+from s3_agent_memory.service.forgetter import Forgetter
 from s3_agent_memory.service.head import IndexBrokenError
 from s3_agent_memory.service.index_reader import IndexReader
 from s3_agent_memory.service.reindexer import Reindexer
 from s3_agent_memory.service.runtime import Runtime
 from s3_agent_memory.service.workers import Workers
-from s3_agent_memory.service.writer import MemoryWriter
 
 
 class ScopeEraser:
     """Forgets memories by their attribution, those that have expired included."""
 
     def __init__(
-        self, runtime: Runtime, index: IndexReader, reindexer: Reindexer, *, writer: MemoryWriter, workers: Workers
+        self, runtime: Runtime, index: IndexReader, reindexer: Reindexer, *, forgetter: Forgetter, workers: Workers
     ) -> None:
         self._runtime = runtime
         self._index = index
         self._reindexer = reindexer
-        self._writer = writer
+        self._forgetter = forgetter
         self._workers = workers
 
     def erase(self, namespace: Namespace, wanted: Mapping[str, str], *, deadline_s: float) -> int:
@@ -45,7 +45,7 @@ class ScopeEraser:
                 raise ThrottledError("the time for this erasure is up; send it again to go on")
             memory_id, kind = found
             try:
-                return self._writer.forget(
+                return self._forgetter.forget(
                     namespace, memory_id, kind=kind, reason=ERASED, only_if=lambda memory: matches(memory, conditions)
                 )
             except NotFoundError:

@@ -5,36 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from s3_agent_memory.domain.clock import to_datetime
+from s3_agent_memory.domain.clock import to_datetime, to_us
 from s3_agent_memory.domain.filters import parse_filter
 from s3_agent_memory.domain.ids import check_id
-from s3_agent_memory.domain.keys import Namespace, format_namespace, parse_namespace
+from s3_agent_memory.domain.keys import parse_namespace
 from s3_agent_memory.domain.kinds import Kind, check_kind
 from s3_agent_memory.domain.memory import (
-    UNSET,
     Attribution,
     Memory,
-    MemoryChange,
-    Unset,
     check_label,
     check_memory,
     check_tags,
     check_version,
-    expiry_after,
+    new_expiry,
 )
-from s3_agent_memory.domain.timestamps import parse_timestamp
-from s3_agent_memory.errors import LimitExceededError, ValidationError
+from s3_agent_memory.domain.memory_change import UNSET, MemoryChange, Unset, changed_expiry
+from s3_agent_memory.domain.validity import check_moment
+from s3_agent_memory.errors import ValidationError
 from s3_agent_memory.service.maintenance import StoreMaintenance
-from s3_agent_memory.service.reader import Selection
-from s3_agent_memory.service.results import (
-    Consistency,
-    MemoryPage,
-    RecallResult,
-)
+from s3_agent_memory.service.results import Consistency, MemoryPage, RecallResult
+from s3_agent_memory.service.selection import Selection
 from s3_agent_memory.service.store_base import NamespaceLike
+from s3_agent_memory.service.store_succession import StoreSuccession
 
 
-class MemoryService(StoreMaintenance):
+class MemoryService(StoreMaintenance, StoreSuccession):
     """Memories of any namespace. Safe for many threads; as many processes as you like may use one store at once.
 
     A namespace is written ``"users/alice"`` or ``("users", "alice")``. Two namespaces never see each other.
@@ -54,6 +49,9 @@ class MemoryService(StoreMaintenance):
         data: Mapping[str, object] | None = None,
         metadata: Mapping[str, object] | None = None,
         attribution: Attribution | None = None,
+        valid_from: datetime | str | None = None,
+        valid_to: datetime | str | None = None,
+        pinned: bool = False,
         id: str | None = None,  # The field is called id everywhere.
         resurrect: bool = False,
     ) -> Memory:
@@ -66,6 +64,8 @@ class MemoryService(StoreMaintenance):
             importance: 0 to 1.
             ttl: seconds until the memory expires; or give ``expires_at``.
             data: any JSON object; ``recall`` can filter by it.
+            valid_from, valid_to: when it is true, if not from now for ever; outside it is found only with ``as_of``.
+            pinned: keep it out of every consolidation.
             id: an id of your own; by default a time-ordered one is made.
             resurrect: allow an ``id`` that was forgotten.
 
@@ -95,10 +95,13 @@ class MemoryService(StoreMaintenance):
                 tags=check_tags(tags, self.limits),
                 created_at=now,
                 updated_at=now,
-                expires_at=_expiry(now_us, ttl, expires_at),
+                expires_at=new_expiry(now_us, ttl, expires_at),
                 data=data,
                 metadata={} if metadata is None else metadata,
                 attribution=attribution or Attribution(),
+                valid_from=check_moment(valid_from, field="valid_from"),
+                valid_to=check_moment(valid_to, field="valid_to"),
+                pinned=pinned,
             ),
             self.limits,
         )
@@ -109,16 +112,6 @@ class MemoryService(StoreMaintenance):
             stored = self._services.writer.remember_as(memory, resurrect=resurrect)
         self._services.housekeeper.note_write(place)
         return stored
-
-    def _check_room(self, namespace: Namespace) -> None:
-        """Refuse a write into a namespace that this process has seen full; counting first would cost a request."""
-        maximum = self.limits.memory_count_max
-        if self._services.index.last_known_count(namespace) >= maximum:
-            raise LimitExceededError(
-                f"namespace {format_namespace(namespace)} holds {maximum} memories, the most that are allowed",
-                limit="memory_count_max",
-                maximum=maximum,
-            )
 
     def get(self, namespace: NamespaceLike, id: str, *, kind: Kind | str | None = None) -> Memory:
         """Return a memory by id.
@@ -146,6 +139,9 @@ class MemoryService(StoreMaintenance):
         expires_at: datetime | str | None | Unset = UNSET,
         data: Mapping[str, object] | None | Unset = UNSET,
         metadata: Mapping[str, object] | None | Unset = UNSET,
+        valid_from: datetime | str | None | Unset = UNSET,
+        valid_to: datetime | str | None | Unset = UNSET,
+        pinned: bool | Unset = UNSET,
         expected_version: int | None = None,
     ) -> Memory:
         """Change a memory; what is not given stays as it is, and so does ``created_at``.
@@ -172,9 +168,12 @@ class MemoryService(StoreMaintenance):
             source=source,
             importance=importance,
             tags=UNSET if tags is UNSET else check_tags(tags, self.limits),
-            expires_at=_changed_expiry(now_us, ttl, expires_at),
+            expires_at=changed_expiry(now_us, ttl, expires_at),
             data=data,
             metadata=metadata,
+            valid_from=_changed_moment(valid_from, "valid_from"),
+            valid_to=_changed_moment(valid_to, "valid_to"),
+            pinned=pinned,
         )
         if change.is_empty():
             raise ValidationError("nothing to update: give at least one field")
@@ -188,6 +187,8 @@ class MemoryService(StoreMaintenance):
     def forget(self, namespace: NamespaceLike, id: str, *, reason: str | None = None) -> None:
         """Delete a memory; what remains is a tombstone without content. Forgetting twice is the same as once.
 
+        What it superseded does not become true again, and what it was consolidated from is forgotten with it.
+
         Args:
             reason: kept in the tombstone.
 
@@ -197,7 +198,8 @@ class MemoryService(StoreMaintenance):
         """
         place = parse_namespace(namespace)
         checked = check_label(reason, self.limits, field_name="reason")
-        self._services.writer.forget(place, check_id(id), reason=checked)
+        memory_id = check_id(id)
+        self._with_sound_index(place, lambda: self._services.forgetter.forget(place, memory_id, reason=checked))
         self._services.housekeeper.note_write(place)
 
     def recall(
@@ -208,6 +210,7 @@ class MemoryService(StoreMaintenance):
         kind: Kind | str | None = None,
         tags: Iterable[str] = (),
         filter: Mapping[str, object] | None = None,  # noqa: A002
+        as_of: datetime | str | None = None,
         limit: int = 10,
         consistency: Consistency | str = Consistency.STRONG,
         explain: bool = False,
@@ -220,6 +223,7 @@ class MemoryService(StoreMaintenance):
         Args:
             kind, tags, filter: only memories of this kind, with all these tags, within this filter (see
                 ``domain.filters``); applied before ranking.
+            as_of: what was true then; by default what is true now, without what was superseded or consolidated.
             limit: at most so many hits, 1 to 100.
             consistency: ``strong`` sees every acknowledged write; ``eventual`` saves one LIST.
             explain: give each hit the parts of its score.
@@ -233,7 +237,7 @@ class MemoryService(StoreMaintenance):
         """
         place = parse_namespace(namespace)
         text = self._check_query(query)
-        selection = self._selection(kind, tags, filter)
+        selection = self._selection(kind, tags, filter, as_of)
         count = self._check_limit(limit)
         level = _check_consistency(consistency)
 
@@ -249,6 +253,7 @@ class MemoryService(StoreMaintenance):
         kind: Kind | str | None = None,
         tags: Iterable[str] = (),
         filter: Mapping[str, object] | None = None,  # noqa: A002
+        as_of: datetime | str | None = None,
         limit: int = 50,
         cursor: str | None = None,
         consistency: Consistency | str = Consistency.STRONG,
@@ -258,6 +263,7 @@ class MemoryService(StoreMaintenance):
         Paging to the end meets every memory that does not change meanwhile exactly once.
 
         Args:
+            as_of: what was true then; by default what is true now.
             limit: memories a page, 1 to 100.
             cursor: ``next_cursor`` of the page before.
 
@@ -265,7 +271,7 @@ class MemoryService(StoreMaintenance):
             ValidationError: an argument is wrong, or the cursor belongs to another list.
         """
         place = parse_namespace(namespace)
-        selection = self._selection(kind, tags, filter)
+        selection = self._selection(kind, tags, filter, as_of)
         count = self._check_limit(limit)
         level = _check_consistency(consistency)
         if cursor is not None and not isinstance(cursor, str):
@@ -277,12 +283,18 @@ class MemoryService(StoreMaintenance):
         return self._with_index(place, read)
 
     def _selection(
-        self, kind: Kind | str | None, tags: Iterable[str], conditions: Mapping[str, object] | None
+        self,
+        kind: Kind | str | None,
+        tags: Iterable[str],
+        conditions: Mapping[str, object] | None,
+        as_of: datetime | str | None,
     ) -> Selection:
+        moment = check_moment(as_of, field="as_of")
         return Selection(
             kind=None if kind is None else check_kind(kind),
             tags=check_tags(tags, self.limits),
             conditions=parse_filter(conditions),
+            as_of_us=None if moment is None else to_us(moment),
         )
 
     def _check_query(self, query: object) -> str:
@@ -298,22 +310,8 @@ class MemoryService(StoreMaintenance):
         return limit
 
 
-def _expiry(now_us: int, ttl: float | None, expires_at: datetime | str | None) -> datetime | None:
-    if ttl is not None and expires_at is not None:
-        raise ValidationError("give ttl or expires_at, not both")
-    if ttl is not None:
-        return expiry_after(now_us, ttl)
-    return None if expires_at is None else parse_timestamp(expires_at, field="expires_at")
-
-
-def _changed_expiry(
-    now_us: int, ttl: float | None | Unset, expires_at: datetime | str | None | Unset
-) -> datetime | None | Unset:
-    if isinstance(ttl, Unset) and isinstance(expires_at, Unset):
-        return UNSET
-    return _expiry(
-        now_us, None if isinstance(ttl, Unset) else ttl, None if isinstance(expires_at, Unset) else expires_at
-    )
+def _changed_moment(value: datetime | str | None | Unset, field: str) -> datetime | None | Unset:
+    return value if isinstance(value, Unset) else check_moment(value, field=field)
 
 
 def _check_consistency(value: object) -> Consistency:

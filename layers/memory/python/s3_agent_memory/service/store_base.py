@@ -6,20 +6,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from s3_agent_memory.domain.keys import Namespace
+from s3_agent_memory.domain.keys import Namespace, format_namespace
 from s3_agent_memory.domain.limits import Limits
-from s3_agent_memory.errors import ConflictError, ThrottledError
+from s3_agent_memory.errors import ConflictError, LimitExceededError, ThrottledError
+from s3_agent_memory.service.consolidation_parts import Consolidations
+from s3_agent_memory.service.eraser import Eraser
+from s3_agent_memory.service.events_feed import EventsFeed
+from s3_agent_memory.service.forgetter import Forgetter
 from s3_agent_memory.service.head import IndexBrokenError
+from s3_agent_memory.service.historian import Historian
 from s3_agent_memory.service.housekeeper import Housekeeper
 from s3_agent_memory.service.index_reader import IndexReader
+from s3_agent_memory.service.migrations import Migrator
 from s3_agent_memory.service.pruner import Pruner
 from s3_agent_memory.service.reader import MemoryReader
 from s3_agent_memory.service.reindexer import Reindexer
 from s3_agent_memory.service.runtime import Runtime
 from s3_agent_memory.service.statistics import Statistician
+from s3_agent_memory.service.superseder import Superseder
 from s3_agent_memory.service.sweeper import Sweeper
-from s3_agent_memory.service.transfer import Exporter, Importer
+from s3_agent_memory.service.transfer_export import Exporter
+from s3_agent_memory.service.transfer_import import Importer
 from s3_agent_memory.service.vector_keeper import VectorKeeper
+from s3_agent_memory.service.verifier import Verifier
 from s3_agent_memory.service.writer import MemoryWriter
 
 NamespaceLike = str | Sequence[str]
@@ -34,13 +43,21 @@ class Services:
     reader: MemoryReader
     index: IndexReader
     housekeeper: Housekeeper
+    forgetter: Forgetter
+    superseder: Superseder
+    historian: Historian
     pruner: Pruner
     sweeper: Sweeper
     reindexer: Reindexer
     statistician: Statistician
+    events: EventsFeed
     exporter: Exporter
     importer: Importer
+    migrator: Migrator
     vectors: VectorKeeper
+    consolidations: Consolidations
+    eraser: Eraser
+    verifier: Verifier
 
 
 class StoreBase:
@@ -55,14 +72,28 @@ class StoreBase:
         """The limits of this store."""
         return self._runtime.limits
 
+    def _check_room(self, namespace: Namespace) -> None:
+        """Refuse a write into a namespace that this process has seen full; counting first would cost a request."""
+        maximum = self.limits.memory_count_max
+        if self._services.index.last_known_count(namespace) >= maximum:
+            raise LimitExceededError(
+                f"namespace {format_namespace(namespace)} holds {maximum} memories, the most that are allowed",
+                limit="memory_count_max",
+                maximum=maximum,
+            )
+
     def _with_index(self, namespace: Namespace, action: Callable[[], _T]) -> _T:
         """Run an action; should the index be broken, rebuild it from the objects and run it once more."""
-        try:
-            result = action()
-        except IndexBrokenError:
-            result = self._run_rebuilt(namespace, action)
+        result = self._with_sound_index(namespace, action)
         self._services.housekeeper.note_log(namespace, self._services.index.last_known_tail(namespace))
         return result
+
+    def _with_sound_index(self, namespace: Namespace, action: Callable[[], _T]) -> _T:
+        """Run an action that may not need the index; what it has seen of the log is no reason to fold."""
+        try:
+            return action()
+        except IndexBrokenError:
+            return self._run_rebuilt(namespace, action)
 
     def _run_rebuilt(self, namespace: Namespace, action: Callable[[], _T]) -> _T:
         """Rebuild the index and run an action.

@@ -15,11 +15,13 @@ from s3_agent_memory.service.collector import Collector
 from s3_agent_memory.service.compactor import Compactor
 from s3_agent_memory.service.folder import Folder
 from s3_agent_memory.service.grace import DELETION_AGE_MS
+from s3_agent_memory.service.history import History
 from s3_agent_memory.service.index_reader import IndexReader
 from s3_agent_memory.service.listing import truth_pages
 from s3_agent_memory.service.reindexer import Reindexer
 from s3_agent_memory.service.results import SweepReport
 from s3_agent_memory.service.runtime import Runtime
+from s3_agent_memory.service.truth import Truth
 from s3_agent_memory.service.vector_keeper import VectorKeeper
 
 _MERGE_COUNT_MAX: Final = 16
@@ -40,7 +42,10 @@ class Sweeper:
         collector: Collector,
         reindexer: Reindexer,
         vectors: VectorKeeper,
+        truth: Truth,
     ) -> None:
+        self._truth = truth
+        self._history = History(runtime)
         self._runtime = runtime
         self._reader = reader
         self._vectors = vectors
@@ -57,21 +62,35 @@ class Sweeper:
         """
         self.fold_all(namespace)
         view = self._reader.view(namespace)
-        snapshot = view.snapshot
-        suspects, checked = self._suspects(namespace, snapshot)
-        repair = self._repair(namespace, snapshot, suspects)
+        repair = self.repair(namespace, view.snapshot)
         if view.unreadable_keys:
             self._folder.fold(namespace, discard=view.unreadable_keys)
-        if repair.vanished:
-            # A row can only be outranked, and nothing outranks an object that left no trace.
-            self._reindexer.reindex(namespace)
         for _ in range(_MERGE_COUNT_MAX):
             if not self._compactor.compact(namespace):
                 break
+        self._sweep_history(namespace)
         embedding = self._vectors.repair(namespace)
         self._collector.empty_trash(namespace)
         self._collector.remove_orphans(namespace)
-        return replace(repair, checked=checked, embedded=embedding.embedded if embedding else 0)
+        return replace(repair, embedded=embedding.embedded if embedding else 0)
+
+    def repair(self, namespace: Namespace, snapshot: Snapshot) -> SweepReport:
+        """Fold what differs between the objects and a snapshot of the index; if objects vanished, rebuild the index.
+
+        Raises:
+            IndexBrokenError: the index must be rebuilt.
+        """
+        suspects, checked = self._suspects(namespace, snapshot)
+        repair = self._repair(namespace, snapshot, suspects)
+        if repair.vanished:
+            # A row can only be outranked, and nothing outranks an object that left no trace.
+            self._reindexer.reindex(namespace)
+        return replace(repair, checked=checked)
+
+    def _sweep_history(self, namespace: Namespace) -> None:
+        """Remove earlier versions that somebody who died has left of memories that are gone."""
+        present = self._reader.view(namespace).snapshot
+        self._history.sweep(namespace, self._truth, is_known=lambda memory_id: _is_live(present, memory_id))
 
     def fold_all(self, namespace: Namespace) -> None:
         """Fold until the log has nothing new, and clean up log entries whose grace is over."""

@@ -90,7 +90,12 @@ class Truth:
         return next((present for present in found if present is not None), None)
 
     def live(self, namespace: Namespace, memory_id: str, kind: Kind | None = None) -> Memory | None:
-        """Return the memory of an id if it is alive (it may be expired).
+        """Return the memory of an id if it is alive (it may be expired)."""
+        present = self.live_object(namespace, memory_id, kind)
+        return None if present is None else present.memory
+
+    def live_object(self, namespace: Namespace, memory_id: str, kind: Kind | None = None) -> PresentMemory | None:
+        """Return the object of an id if it is alive (it may be expired).
 
         If the tombstone covers what was read, the object is read once more: the tombstone may have risen past it only
         after an update had replaced it.
@@ -98,7 +103,7 @@ class Truth:
         present = self._find(namespace, memory_id, kind)
         for _ in self._runtime.retrier.attempts("read a memory that keeps changing"):
             if present is None or not is_dead(present, self.tombstone(namespace, memory_id)):
-                return None if present is None else present.memory
+                return present
             again = self.memory(namespace, present.memory.kind, memory_id)
             if again is None or again.etag == present.etag:
                 return None

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from s3_agent_memory.domain.keys import Namespace
-from s3_agent_memory.index.manifest import Manifest, VectorRef, replace_vectors, stamp
+from s3_agent_memory.index.manifest import Manifest, VectorRef, is_fenced, replace_vectors, stamp
 from s3_agent_memory.index.merge_policy import choose_vector_merge
 from s3_agent_memory.index.snapshot import Snapshot
 from s3_agent_memory.index.vector_merge import merge_shards
@@ -29,8 +29,12 @@ _Keys = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Swap:
-    """Shards that are to be replaced, by what, and which others must be in use then; the age is that of the reading."""
+    """Shards that are to be replaced, by what, and which others must be in use then.
 
+    The age is that of the reading, ``base_version`` that of the manifest then.
+    """
+
+    base_version: int
     inputs: Collection[str]
     outputs: tuple[VectorRef, ...]
     witnesses: Collection[str] = ()
@@ -64,7 +68,8 @@ class VectorCompactor:
             # What cannot be read or used is given up by whoever embeds next.
             return 0
         outputs = self._merged(namespace, list(shards.values()), _live_keys(view.snapshot))
-        swap = _Swap(inputs=shards.keys(), outputs=outputs, started_ms=started_ms)
+        base_version = view.head.manifest.version
+        swap = _Swap(base_version=base_version, inputs=shards.keys(), outputs=outputs, started_ms=started_ms)
         return len(shards) if self._commit(namespace, swap) else 0
 
     def purge(self, namespace: Namespace, *, dead_share_max: float = 0.0) -> int:
@@ -83,9 +88,29 @@ class VectorCompactor:
             dead = _mostly_dead(view.snapshot, group, dead_share_max)
             if dead:
                 outputs = tuple(self._without_dead(namespace, view.snapshot, group, dead))
-                swap = _Swap(inputs=dead, outputs=outputs, witnesses=group.keys(), started_ms=started_ms)
+                swap = _Swap(
+                    base_version=view.head.manifest.version,
+                    inputs=dead,
+                    outputs=outputs,
+                    witnesses=group.keys(),
+                    started_ms=started_ms,
+                )
                 count += len(dead) if self._commit(namespace, swap) else 0
         return count
+
+    def dead_row_count(self, namespace: Namespace) -> int:
+        """Return how many vectors in use no live memory needs.
+
+        Raises:
+            IndexBrokenError: the index must be rebuilt.
+        """
+        view = self._reader.view(namespace, Consistency.EVENTUAL)
+        groups = _groups(self._files.load(namespace, view.head.manifest.vectors))
+        return sum(
+            VectorView(view.snapshot, list(group.values())).dead_row_count(number)
+            for group in groups
+            for number in range(len(group))
+        )
 
     def _without_dead(
         self, namespace: Namespace, snapshot: Snapshot, group: Mapping[str, VectorShard], dead: Sequence[str]
@@ -107,7 +132,7 @@ class VectorCompactor:
     def _commit(self, namespace: Namespace, swap: _Swap) -> bool:
         def delta(fresh: Manifest) -> Manifest | None:
             now_ms = self._runtime.now_ms()
-            if now_ms - swap.started_ms > UPLOAD_AGE_MAX_MS:
+            if now_ms - swap.started_ms > UPLOAD_AGE_MAX_MS or is_fenced(fresh, swap.base_version):
                 return None
             return replace_vectors(stamp(fresh, now_ms), swap.inputs, swap.outputs, witnesses=swap.witnesses)
 

@@ -31,6 +31,7 @@ from s3_agent_memory.index.analyzer import Analyzer
 from s3_agent_memory.index.log import LogEntry, encode_entry
 from s3_agent_memory.index.row import embedded_text, row_of_memory, row_of_tombstone
 from s3_agent_memory.service.file_writer import write_once
+from s3_agent_memory.service.history import History
 from s3_agent_memory.service.runtime import Runtime
 from s3_agent_memory.service.truth import PresentMemory, PresentTombstone, Truth, is_dead
 from s3_agent_memory.service.vectoriser import KeyedText, Vectoriser
@@ -56,7 +57,7 @@ class _Written:
 
 
 class MemoryWriter:
-    """Changes memories of any namespace.
+    """Changes memories of any namespace, each by itself, whatever it names.
 
     Args:
         vectoriser: makes the vectors that log entries carry; None leaves them to whoever embeds later.
@@ -69,6 +70,7 @@ class MemoryWriter:
         self._truth = truth
         self._analyzer = analyzer
         self._vectoriser = vectoriser
+        self._history = History(runtime)
 
     def create(self, memory: Memory) -> Memory:
         """Write a memory under its freshly generated id: two PUTs.
@@ -125,7 +127,7 @@ class MemoryWriter:
         kind: Kind | None = None,
         expected_version: int | None = None,
     ) -> Memory:
-        """Apply a change to the present version.
+        """Apply a change to the present version, which is kept as an earlier one.
 
         Raises:
             NotFoundError: there is no such memory.
@@ -134,7 +136,7 @@ class MemoryWriter:
             ValidationError: the changed memory breaks a rule.
         """
         sent_at: datetime | None = None
-        with Doubt() as doubt:
+        with Doubt() as doubt, self._history.keeping(namespace, memory_id) as kept:
             for _ in self._runtime.retrier.attempts("update a memory"):
                 present = self._present(namespace, memory_id, kind)
                 if doubt.is_own(present.body):
@@ -152,9 +154,11 @@ class MemoryWriter:
                     version=check_version(present.memory.version + 1),
                     updated_at=sent_at,
                 )
+                kept.keep(present)
                 etag = self._put(changed, doubt, if_match=present.etag)
                 if etag is not None:
                     self._log_memory(_Written(changed, etag))
+                    kept.trim(changed.version)
                     return changed
         raise AssertionError("unreachable: the attempts end with an error")
 
@@ -180,14 +184,19 @@ class MemoryWriter:
                     tombstone = self._truth.tombstone(namespace, memory_id)
                     if tombstone is None:
                         raise NotFoundError(f"there is no memory {memory_id}")
-                    # An earlier forget may have died before its log entry: it is written here, before acknowledging.
+                    # An earlier forget may have died before these: they are done here, before acknowledging.
+                    self._history.erase(namespace, memory_id, tombstone.tombstone.deletes_version)
                     self._log_tombstone(namespace, tombstone)
                     return True
                 kind = present.memory.kind
                 if not only_if(present.memory):
                     return False
                 tombstone = self._raise_tombstone(present.memory, reason, doubt)
+                if present.memory.consolidated_from:
+                    # What it hides must come to light even if this process dies before it has deleted the object.
+                    self._log_tombstone(namespace, tombstone)
                 if self._delete(present, doubt):
+                    self._history.erase(namespace, memory_id, present.memory.version)
                     self._log_tombstone(namespace, tombstone)
                     return True
         raise AssertionError("unreachable: the attempts end with an error")

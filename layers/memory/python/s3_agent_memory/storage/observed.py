@@ -8,42 +8,46 @@ Observer = Callable[[str, str], None]
 
 
 class ObservedObjectStore:
-    """An object store that calls ``observer(key, verb)`` after every put and delete that took effect."""
+    """An object store that calls ``observer(key, verb)`` after every put and delete that took effect.
+
+    Attributes:
+        inner: the store that is observed.
+    """
 
     def __init__(self, inner: ObjectStore, observers: Sequence[Observer]) -> None:
-        self._inner = inner
+        self.inner = inner
         self._observers = observers
 
     def get(self, key: str, *, size_max: int) -> StoredObject | None:
         """See ``ObjectStore``."""
-        return self._inner.get(key, size_max=size_max)
+        return self.inner.get(key, size_max=size_max)
 
     def get_if_changed(self, key: str, etag: str, *, size_max: int) -> StoredObject | Unchanged | None:
         """See ``ObjectStore``."""
-        return self._inner.get_if_changed(key, etag, size_max=size_max)
+        return self.inner.get_if_changed(key, etag, size_max=size_max)
 
     def list_page(self, prefix: str, *, start_after: str = "", limit: int | None = None) -> ObjectPage:
         """See ``ObjectStore``."""
-        return self._inner.list_page(prefix, start_after=start_after, limit=limit)
+        return self.inner.list_page(prefix, start_after=start_after, limit=limit)
 
     def read_many(self, reads: Sequence[Read]) -> list[ReadResult]:
         """See ``ObjectStore``."""
-        return self._inner.read_many(reads)
+        return self.inner.read_many(reads)
 
     def put(self, key: str, body: bytes, *, if_match: str | None = None, if_absent: bool = False) -> str:
         """See ``ObjectStore``."""
-        etag = self._inner.put(key, body, if_match=if_match, if_absent=if_absent)
+        etag = self.inner.put(key, body, if_match=if_match, if_absent=if_absent)
         self._tell(key, "put")
         return etag
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
         """See ``ObjectStore``."""
-        self._inner.delete(key, if_match=if_match)
+        self.inner.delete(key, if_match=if_match)
         self._tell(key, "delete")
 
     def delete_many(self, keys: Sequence[str]) -> None:
         """See ``ObjectStore``."""
-        self._inner.delete_many(keys)
+        self.inner.delete_many(keys)
         for key in keys:
             self._tell(key, "delete")
 

@@ -51,7 +51,8 @@ from s3_agent_memory.storage.port import (
     StoredObject,
     Unchanged,
 )
-from s3_agent_memory.storage.s3_versions import purge_keys
+from s3_agent_memory.storage.s3_versions import delete_listed_versions, list_page_of_versions, purge_keys
+from s3_agent_memory.storage.versions import ObjectVersion, VersionMarker, VersionPage
 
 if TYPE_CHECKING:
     from botocore.response import StreamingBody
@@ -78,6 +79,8 @@ _Result = TypeVar("_Result")
 _KMS = frozenset({"aws:kms", "aws:kms:dsse"})
 _ENCRYPTIONS = frozenset({"AES256"}) | _KMS
 
+# What servers without versions answer when they are asked for some.
+_NO_VERSIONS_CODES = frozenset({"NotImplemented", "MethodNotAllowed"})
 _EXPIRED_CODES = frozenset({"ExpiredToken", "InvalidToken", "TokenRefreshRequired"})
 _CREDENTIAL_ERRORS = (
     NoCredentialsError,
@@ -259,6 +262,47 @@ class S3ObjectStore:
         except (BotoCoreError, ClientError) as error:
             # The objects are deleted, which is what was asked for; the bucket's own rules remove the rest in time.
             logger.info("earlier versions of deleted index files stay: %s", type(error).__name__)
+
+    def list_versions(self, prefix: str, *, marker: VersionMarker | None = None) -> VersionPage | None:
+        """See ``VersionedObjectStore``."""
+        with self._errors_translated(prefix):
+            try:
+                return list_page_of_versions(self._reader, self._bucket, prefix, root=self._prefix, marker=marker)
+            except ClientError as error:
+                if _code(error) in _NO_VERSIONS_CODES:
+                    return None
+                raise
+
+    def get_version(self, key: str, version_id: str, *, size_max: int) -> StoredObject | None:
+        """See ``VersionedObjectStore``."""
+        request: GetObjectRequestTypeDef = {"Bucket": self._bucket, "Key": self._prefix + key, "VersionId": version_id}
+        with self._errors_translated(key):
+            return self._get(request, size_max)
+
+    def delete_versions(self, versions: Sequence[ObjectVersion]) -> list[ObjectVersion]:
+        """See ``VersionedObjectStore``; deleting a version again does no harm, so the SDK may repeat it."""
+        with self._errors_translated("", is_write=True):
+            try:
+                return delete_listed_versions(self._reader, self._bucket, versions, root=self._prefix)
+            except ClientError as error:
+                if _status(error) != 403:
+                    raise
+        # Some servers refuse all of them because of one; asked for one by one, the others go.
+        is_gone = self._in_parallel(self._delete_version, versions)
+        return [item for item, gone in zip(versions, is_gone, strict=True) if not gone]
+
+    def _delete_version(self, version: ObjectVersion) -> bool:
+        """Delete one version; return False if that is not allowed."""
+        with self._errors_translated(version.key, is_write=True):
+            try:
+                self._reader.delete_object(
+                    Bucket=self._bucket, Key=self._prefix + version.key, VersionId=version.version_id
+                )
+            except ClientError as error:
+                if _status(error) != 403:
+                    raise
+                return False
+            return True
 
     @contextmanager
     def _errors_translated(self, key: str, *, is_write: bool = False, is_conditional: bool = False) -> Iterator[None]:

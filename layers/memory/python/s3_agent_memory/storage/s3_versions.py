@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
-from typing import TYPE_CHECKING, Final
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
+
+from s3_agent_memory.domain.clock import to_us
+from s3_agent_memory.storage.versions import ObjectVersion, VersionMarker, VersionPage
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -53,3 +57,60 @@ def _version_pages(
         if not answer.get("IsTruncated") or answer["NextKeyMarker"] > last_key:
             return
         request["KeyMarker"], request["VersionIdMarker"] = answer["NextKeyMarker"], answer["NextVersionIdMarker"]
+
+
+def list_page_of_versions(
+    client: S3Client, bucket: str, prefix: str, *, root: str, marker: VersionMarker | None
+) -> VersionPage:
+    """Return one page of versions and delete markers, by key.
+
+    Args:
+        prefix: of keys as the store names them.
+        root: what the bucket puts in front of every key.
+
+    Raises:
+        ClientError: the bucket does not list versions, or the caller may not see them.
+    """
+    request: ListObjectVersionsRequestTypeDef = {"Bucket": bucket, "Prefix": root + prefix}
+    if marker is not None:
+        request["KeyMarker"] = root + marker.key
+        if marker.version_id is not None:
+            request["VersionIdMarker"] = marker.version_id
+    answer = client.list_object_versions(**request)
+    found = [
+        *(_version_of(row, root, row["Size"]) for row in answer.get("Versions", ())),
+        *(_version_of(row, root, None) for row in answer.get("DeleteMarkers", ())),
+    ]
+    following = None
+    if answer.get("IsTruncated"):
+        following = VersionMarker(answer["NextKeyMarker"].removeprefix(root), answer.get("NextVersionIdMarker"))
+    return VersionPage(tuple(sorted(found, key=attrgetter("key"))), following)
+
+
+def _version_of(row: Any, root: str, size_bytes: int | None) -> ObjectVersion:
+    return ObjectVersion(
+        key=row["Key"].removeprefix(root),
+        version_id=row["VersionId"],
+        is_latest=bool(row["IsLatest"]),
+        is_delete_marker=size_bytes is None,
+        size_bytes=size_bytes or 0,
+        modified_ms=to_us(row["LastModified"]) // 1_000,
+    )
+
+
+def delete_listed_versions(
+    client: S3Client, bucket: str, versions: Sequence[ObjectVersion], *, root: str
+) -> list[ObjectVersion]:
+    """Delete versions and delete markers, and return those that stay.
+
+    Raises:
+        ClientError: a whole request was refused.
+    """
+    staying: list[ObjectVersion] = []
+    for start in range(0, len(versions), _DELETE_COUNT_MAX):
+        part = {(root + item.key, item.version_id): item for item in versions[start : start + _DELETE_COUNT_MAX]}
+        wanted: list[ObjectIdentifierTypeDef] = [{"Key": key, "VersionId": version_id} for key, version_id in part]
+        answer = client.delete_objects(Bucket=bucket, Delete={"Objects": wanted, "Quiet": True})
+        refused = [(row.get("Key", ""), row.get("VersionId", "")) for row in answer.get("Errors", ())]
+        staying += [part[name] for name in refused if name in part]
+    return staying

@@ -39,6 +39,7 @@ STATUS_OF_CODE: Final[Mapping[str, HTTPStatus]] = {
     TIMED_OUT: HTTPStatus.REQUEST_TIMEOUT,
     errors.ConflictError.code: HTTPStatus.CONFLICT,
     errors.ForgottenError.code: HTTPStatus.CONFLICT,
+    errors.CursorTooOldError.code: HTTPStatus.GONE,
     errors.PreconditionFailedError.code: HTTPStatus.CONFLICT,
     LENGTH_REQUIRED: HTTPStatus.LENGTH_REQUIRED,
     errors.LimitExceededError.code: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,

@@ -57,6 +57,9 @@ class RememberRequest(Message):
     data: JsonObject | None = Field(default=None, description="Any JSON object; at most 32 KiB; filters see it.")
     metadata: JsonObject | None = Field(default=None, description="Small JSON object; at most 4 KiB; never identity.")
     attribution: AttributionMessage | None = None
+    valid_from: str | None = Field(default=None, description="RFC 3339; true from then on, if not from now.")
+    valid_to: str | None = Field(default=None, description="RFC 3339; no longer true from then on.")
+    pinned: bool = Field(default=False, description="Keep it out of every consolidation.")
     id: str | None = Field(default=None, description="An id of the caller's own; made by the service if absent.")
     resurrect: bool = Field(default=False, description="Use an id again that was forgotten.")
 
@@ -75,6 +78,9 @@ class UpdateRequest(Message):
     expires_at: str | None = Field(default=None, description="RFC 3339; null keeps the memory for ever.")
     data: JsonObject | None = Field(default=None, description="Merged (RFC 7396): null removes a key.")
     metadata: JsonObject | None = Field(default=None, description="Merged (RFC 7396): null removes a key.")
+    valid_from: str | None = Field(default=None, description="RFC 3339; null is the time it was stored.")
+    valid_to: str | None = Field(default=None, description="RFC 3339; null is true for ever.")
+    pinned: bool = Field(default_factory=bool, description="Keep it out of every consolidation.")
     expected_version: int | None = Field(default=None, description="Refuse (409) unless this is the present version.")
 
 
@@ -90,6 +96,7 @@ class SearchRequest(Message):
         default=None,
         description='Conditions that must all hold, such as `{"data.price": {"$lt": 10}, "author": "Ann"}`.',
     )
+    as_of: str | None = Field(default=None, description="RFC 3339: what was true then; absent: what is true now.")
     limit: int = Field(default=10, description="1 to 100.")
     consistency: ConsistencyName = Field(
         default="strong", description="`strong` sees every acknowledged write; `eventual` may miss the latest."
