@@ -91,7 +91,7 @@ def test_a_segment_that_promises_many_elements_allocates_none_of_them(count: int
     for entry in directory["columns"]:
         entry[2] = count
     body = repacked(BODY, directory)
-    assert len(directory["columns"]) == len(COLUMN_DTYPES)
+    assert {entry[0] for entry in directory["columns"]} >= set(COLUMN_DTYPES)
     assert peak_bytes(lambda: Segment.decode(body, "some.seg")) < MIB
 
 

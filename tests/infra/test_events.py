@@ -63,7 +63,13 @@ def test_what_the_digester_makes_of_turns_does_not_wake_it(template: Template) -
     assert not [key for key in written_by("digester") if "Digesting" in woken_by(template, key)]
 
 
-@pytest.mark.parametrize("name", ["indexer", "embedder", "sweeper"])
+def test_of_the_sweeper_only_what_it_erases_wakes_the_indexer(template: Template) -> None:
+    waking = {key for key in written_by("sweeper") if "Indexing" in woken_by(template, key)}
+    foreign = {key for key in waking if f"/{names.TOMBSTONE_FOLDER}/" not in key}
+    assert all(key.startswith(names.ERASURE_PREFIX) for key in foreign), foreign
+
+
+@pytest.mark.parametrize("name", ["indexer", "embedder"])
 def test_nothing_that_keeps_an_index_wakes_the_indexer(template: Template, name: str) -> None:
     assert not [key for key in written_by(name) if "Indexing" in woken_by(template, key)]
 
@@ -177,8 +183,8 @@ def test_batches_are_settings() -> None:
     assert mapping["MaximumBatchingWindowInSeconds"] == 1
     assert mapping["ScalingConfig"] == {"MaximumConcurrency": 2}
     queue = template.one(QUEUE, starts="IndexingQueue")
-    assert (queue["VisibilityTimeout"], queue["RedrivePolicy"]["maxReceiveCount"]) == (12, 3)
-    assert template.function("indexer")["Timeout"] == 10
+    assert (queue["VisibilityTimeout"], queue["RedrivePolicy"]["maxReceiveCount"]) == (32, 3)
+    assert template.function("indexer")["Timeout"] == 30
 
 
 def test_without_a_limit_lambda_decides_how_much_it_polls() -> None:

@@ -127,11 +127,6 @@ def test_a_storage_that_fails_is_an_error_of_the_tool_that_a_model_can_read():
     assert "BackendError" in deployment.log.getvalue()
 
 
-def test_an_authorizer_that_could_not_verify_is_503_and_says_when_to_come_back(deployment):
-    answer = ask_with(deployment, {"lambda": {"error": "backend"}}, "tools/list")
-    assert (answer.status, answer.headers["retry-after"]) == (503, "1")
-
-
 @pytest.mark.parametrize("path", ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"])
 def test_the_metadata_of_the_resource_is_in_both_places_and_names_the_url_that_was_typed(deployment, path):
     answer = Remote(deployment, None).send("GET", path, host=API_HOST)

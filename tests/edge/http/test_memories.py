@@ -227,3 +227,12 @@ def test_a_field_that_would_choose_an_identity_is_refused_by_name(client, field)
     answer = client.send("POST", "/v1/memories", {"content": "x", field: "y"})
     assert (answer.status, answer.code) == (422, "invalid_request")
     assert [error["field"] for error in answer.json["errors"]] == [field]
+
+
+def test_only_the_version_that_if_match_names_is_forgotten(client):
+    memory = client.remember("a")
+    path = f"/v1/memories/{memory['id']}"
+    refused = client.send("DELETE", path, headers={"if-match": '"77"'})
+    kept = client.send("GET", path).status
+    done = client.send("DELETE", path, headers={"if-match": f'"{memory["version"]}"'})
+    assert (refused.status, refused.code, kept, done.status) == (409, "conflict", 200, 200)

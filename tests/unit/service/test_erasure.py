@@ -109,6 +109,17 @@ def test_ids_are_erased_whatever_kind_they_have() -> None:
     assert world.seen().truth == ("stays",)
 
 
+def test_what_an_erased_memory_had_put_an_end_to_does_not_come_back() -> None:
+    world = World()
+    memories = world.memories
+    old = memories.remember(NAMESPACE, "Alice lives in Paris")
+    world.clock.advance(MINUTE)
+    new = memories.supersede(NAMESPACE, old.id, "Alice lives in Rome")
+    memories.erase(NAMESPACE, confirm=NAMESPACE, ids=[new.id])
+    assert memories.list(NAMESPACE).memories == ()
+    assert memories.list(NAMESPACE, as_of=old.created_at).memories[0].content == "Alice lives in Paris"
+
+
 def test_an_import_brings_nothing_back() -> None:
     story = Story()
     lines = list(story.world.memories.export(NAMESPACE, include_expired=True))

@@ -9,6 +9,19 @@ from s3_agent_memory.storage.s3 import S3ObjectStore
 from s3_agent_memory.storage.versions import VersionMarker
 
 BUCKET = "agents"
+_FORBIDDEN = ClientError(
+    {
+        "Error": {"Code": "AccessDenied"},
+        "ResponseMetadata": {
+            "HTTPStatusCode": 403,
+            "HTTPHeaders": {},
+            "HostId": "",
+            "RequestId": "",
+            "RetryAttempts": 0,
+        },
+    },
+    "x",
+)
 
 
 @pytest.fixture
@@ -91,7 +104,7 @@ def test_a_page_of_versions_goes_on_behind_a_key(bucket):
 
 def test_versions_that_are_refused_together_are_deleted_one_by_one(bucket, monkeypatch):
     def refuse(*_, **__):
-        raise ClientError({"Error": {"Code": "AccessDenied"}}, "x")
+        raise _FORBIDDEN
 
     store = open_store()
     for key in ("a", "b"):
@@ -103,7 +116,7 @@ def test_versions_that_are_refused_together_are_deleted_one_by_one(bucket, monke
 
 def test_versions_that_stay_are_said_to(bucket, monkeypatch):
     def refuse(*_, **__):
-        raise ClientError({"Error": {"Code": "AccessDenied"}}, "x")
+        raise _FORBIDDEN
 
     store = open_store()
     store.put("a", b"x")

@@ -23,7 +23,14 @@ from s3_agent_memory.edge.http_routes import JSON
 from s3_agent_memory.edge.http_transfer import ExportQuery, export_page, export_whole, lines_of, take_in_time
 from s3_agent_memory.errors import AgentMemoryError, BackendError, NotFoundError, ValidationError
 from s3_agent_memory.wire.problems import make_problem
-from s3_agent_memory.wire.requests import BatchRequest, KindName, RememberRequest, SearchRequest, UpdateRequest
+from s3_agent_memory.wire.requests import (
+    BatchRequest,
+    ForgetOperation,
+    KindName,
+    RememberRequest,
+    SearchRequest,
+    UpdateRequest,
+)
 
 # Not a namespace with memories: reading there costs the same few requests in every store.
 PROBE: Final = parse_namespace("readiness")
@@ -95,10 +102,18 @@ class Endpoints:
         return _respond(self._operations.update(self._access(namespace), unquote(memory_id), request))
 
     def forget_memory(
-        self, memory_id: MemoryIdParam, *, reason: ReasonParam = None, namespace: NamespaceParam = None
+        self,
+        memory_id: MemoryIdParam,
+        *,
+        reason: ReasonParam = None,
+        if_match: IfMatchParam = None,
+        namespace: NamespaceParam = None,
     ) -> Response[Any]:
-        """Delete one memory for good."""
-        return _respond(self._operations.forget(self._access(namespace), unquote(memory_id), reason))
+        """Delete one memory for good; with `If-Match` only that version (409 otherwise)."""
+        request = ForgetOperation(
+            op="forget", id=unquote(memory_id), reason=reason, expected_version=_version_of(if_match)
+        )
+        return _respond(self._operations.forget(self._access(namespace), request))
 
     # Many memories -----------------------------------------------------------------------------------------------
 
@@ -257,11 +272,18 @@ def _is_known(etag: str, if_none_match: str) -> bool:
 
 
 def _expect_version(request: UpdateRequest, if_match: str | None) -> UpdateRequest:
-    if if_match is None or if_match.strip() == "*":
+    version = _version_of(if_match)
+    if version is None:
         return request
+    if request.expected_version not in (None, version):
+        raise ValidationError("If-Match and expected_version name different versions")
+    return request.model_copy(update={"expected_version": version})
+
+
+def _version_of(if_match: str | None) -> int | None:
+    if if_match is None or if_match.strip() == "*":
+        return None
     digits = if_match.strip().removeprefix("W/").strip('"')
     if not (digits.isascii() and digits.isdigit()) or len(digits) > 16:
         raise ValidationError('If-Match must be the ETag of one version, such as "3"')
-    if request.expected_version not in (None, int(digits)):
-        raise ValidationError("If-Match and expected_version name different versions")
-    return request.model_copy(update={"expected_version": int(digits)})
+    return int(digits)

@@ -28,6 +28,7 @@ from s3_agent_memory.wire import problems
 from s3_agent_memory.wire.problems import Problem, make_problem
 from s3_agent_memory.wire.requests import (
     AttributionMessage,
+    ForgetOperation,
     GetOperation,
     Operation,
     RememberRequest,
@@ -97,10 +98,11 @@ class Operations:
         memory = self._store.update(access.namespace_for(Permission.WRITE), memory_id, **changes)
         return Outcome(memory_document(memory), version=memory.version)
 
-    def forget(self, access: Access, memory_id: str, reason: str | None) -> Outcome:
+    def forget(self, access: Access, request: ForgetOperation) -> Outcome:
         """Delete a memory for good."""
-        self._store.forget(access.namespace_for(Permission.WRITE), memory_id, reason=reason)
-        return Outcome({"id": memory_id, "forgotten": True})
+        place = access.namespace_for(Permission.WRITE)
+        self._store.forget(place, request.id, reason=request.reason, expected_version=request.expected_version)
+        return Outcome({"id": request.id, "forgotten": True})
 
     def search(self, access: Access, request: SearchRequest) -> Outcome:
         """Find memories."""
@@ -150,7 +152,7 @@ class Operations:
             return self.search(access, operation)
         if isinstance(operation, GetOperation):
             return self.get(access, operation.id)
-        return self.forget(access, operation.id, operation.reason)
+        return self.forget(access, operation)
 
 
 def claimed_id(access: Access, memory_id: str | None) -> str | None:

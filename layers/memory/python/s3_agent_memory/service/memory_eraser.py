@@ -21,6 +21,7 @@ from s3_agent_memory.errors import (
 )
 from s3_agent_memory.service.derived_memories import ERASED
 from s3_agent_memory.service.erasure_work import HasTime, Piece, document_of, is_later, small_pages
+from s3_agent_memory.service.forgetter import Forgetter
 from s3_agent_memory.service.head import IndexBrokenError
 from s3_agent_memory.service.index_reader import IndexReader
 from s3_agent_memory.service.runtime import Runtime
@@ -48,6 +49,7 @@ class MemoryEraser:
     def __init__(
         self, runtime: Runtime, truth: Truth, index: IndexReader, *, writer: MemoryWriter, workers: Workers
     ) -> None:
+        self._forgetter = Forgetter(runtime, truth, index, writer)
         self._runtime = runtime
         self._truth = truth
         self._index = index
@@ -93,7 +95,7 @@ class MemoryEraser:
         parsed = {item.key: parse_truth_key(item.key) for item in chunk}
         foreign = [item for item in chunk if parsed[item.key] is None]
         doomed, unreadable = self._select(erasure, [item for item in chunk if parsed[item.key] is not None])
-        done = self._workers.each(self._remove, doomed)
+        done = self._workers.each(lambda item: self._remove(erasure, item), doomed)
         counts = sum((item for item in done if item is not None), ErasureCounts())
         if erasure.scope.is_whole:
             counts += self._remove_foreign(foreign)
@@ -133,15 +135,22 @@ class MemoryEraser:
         first = 1 if present is None else present.tombstone.deletes_version + 1
         return bool(version == first)
 
-    def _remove(self, doomed: _Doomed) -> ErasureCounts | None:
+    def _remove(self, erasure: Erasure, doomed: _Doomed) -> ErasureCounts | None:
         key, kind = doomed.key, doomed.key.kind or Kind.SEMANTIC
         try:
-            is_gone = self._writer.forget(key.namespace, key.memory_id, kind=kind, reason=ERASED)
+            is_gone = self._forget(erasure, key, kind)
         except NotFoundError:
             return None
         except CorruptError:
             is_gone = self._remove_unreadable(key, kind)
         return ErasureCounts(**{kind.value: 1, "objects": 1, "bytes": doomed.size_bytes}) if is_gone else None
+
+    def _forget(self, erasure: Erasure, key: TruthKey, kind: Kind) -> bool:
+        if not erasure.scope.is_whole:
+            # Of what stays nothing may come back that this memory had put an end to.
+            with suppress(IndexBrokenError):
+                return self._forgetter.forget(key.namespace, key.memory_id, kind=kind, reason=ERASED)
+        return self._writer.forget(key.namespace, key.memory_id, kind=kind, reason=ERASED)
 
     def _remove_unreadable(self, key: TruthKey, kind: Kind) -> bool:
         """Remove an object, or put right a tombstone, that cannot be read; the id stays forgotten."""

@@ -21,7 +21,7 @@ from s3_agent_memory.domain.memory import (
 )
 from s3_agent_memory.domain.memory_change import UNSET, MemoryChange, Unset, changed_expiry
 from s3_agent_memory.domain.validity import check_moment
-from s3_agent_memory.errors import ValidationError
+from s3_agent_memory.errors import ConflictError, ValidationError
 from s3_agent_memory.service.maintenance import StoreMaintenance
 from s3_agent_memory.service.results import Consistency, MemoryPage, RecallResult
 from s3_agent_memory.service.selection import Selection
@@ -184,22 +184,34 @@ class MemoryService(StoreMaintenance, StoreSuccession):
         self._services.housekeeper.note_write(place)
         return stored
 
-    def forget(self, namespace: NamespaceLike, id: str, *, reason: str | None = None) -> None:
+    def forget(
+        self, namespace: NamespaceLike, id: str, *, reason: str | None = None, expected_version: int | None = None
+    ) -> None:
         """Delete a memory; what remains is a tombstone without content. Forgetting twice is the same as once.
 
         What it superseded does not become true again, and what it was consolidated from is forgotten with it.
 
         Args:
             reason: kept in the tombstone.
+            expected_version: refuse to forget the memory if it is at another version.
 
         Raises:
             NotFoundError: there never was such a memory.
+            ConflictError: it is not at ``expected_version``.
             UnknownOutcomeError: the storage gave no answer; the memory may be gone.
         """
         place = parse_namespace(namespace)
         checked = check_label(reason, self.limits, field_name="reason")
         memory_id = check_id(id)
-        self._with_sound_index(place, lambda: self._services.forgetter.forget(place, memory_id, reason=checked))
+        version = None if expected_version is None else check_version(expected_version)
+        is_forgotten = self._with_sound_index(
+            place,
+            lambda: self._services.forgetter.forget(
+                place, memory_id, reason=checked, only_if=lambda memory: version in (None, memory.version)
+            ),
+        )
+        if not is_forgotten:
+            raise ConflictError(f"the memory is not at version {version}; read it again")
         self._services.housekeeper.note_write(place)
 
     def recall(

@@ -7,8 +7,9 @@ imports the same lines again, by an event, or by the sweep.
 """
 
 import threading
+from collections.abc import Collection
 
-from s3_agent_memory.domain.keys import Namespace
+from s3_agent_memory.domain.keys import Namespace, memory_prefix, parse_truth_key
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.index.analyzer import Analyzer
 from s3_agent_memory.index.log import LogEntry
@@ -17,8 +18,9 @@ from s3_agent_memory.index.row import Row
 from s3_agent_memory.service.analysis import Analyzers
 from s3_agent_memory.service.folder import Folder
 from s3_agent_memory.service.grace import UPLOAD_AGE_MAX_MS
-from s3_agent_memory.service.head import HeadStore, IndexBrokenError
+from s3_agent_memory.service.head import Head, HeadStore, IndexBrokenError
 from s3_agent_memory.service.index_reader import IndexReader
+from s3_agent_memory.service.listing import pages
 from s3_agent_memory.service.reindexer import Reindexer
 from s3_agent_memory.service.runtime import Runtime
 from s3_agent_memory.service.segment_writer import SegmentWriter
@@ -88,15 +90,14 @@ class BulkIndexer:
     def heal(self, namespace: Namespace, ids: dict[str, Kind | None]) -> None:
         """Put memories that are there, but whose writer may have died before anything said so, into the index."""
         try:
+            self._check_not_lost(namespace, self._heads.load(namespace), ids)
             self._folder.fold(namespace, ids, known=self._reader.view(namespace).snapshot)
         except IndexBrokenError:
             self._reindexer.reindex(namespace)
 
     def _commit_rows(self, namespace: Namespace, entries: list[LogEntry], base: Manifest, started_ms: int) -> bool:
         head = self._heads.load(namespace)
-        if head.etag is None:
-            # A lost index would get a manifest that knows these memories alone, and no reader would notice any more.
-            self._reader.view(namespace)
+        self._check_not_lost(namespace, head, {entry.row.id for entry in entries})
         signature = self._analyzers.of(namespace, head.manifest).signature
         if any(entry.analyzer_signature != signature for entry in entries):
             return False
@@ -109,6 +110,25 @@ class BulkIndexer:
             return add_fold(stamp(manifest, now_ms), segment, analyzer=signature, has_log_entries=False)
 
         return self._heads.commit(namespace, delta) is not None
+
+    def _check_not_lost(self, namespace: Namespace, head: Head, ids: Collection[str]) -> None:
+        """Check that without a manifest there are no memories but these and those of the log.
+
+        A lost index would get a manifest that knows these alone, and no reader would notice any more. Readers give
+        young objects the benefit of the doubt, because their log entries may be on their way; an import writes none.
+
+        Raises:
+            IndexBrokenError: there are others.
+        """
+        if head.etag is not None:
+            return
+        snapshot = self._reader.view(namespace).snapshot
+        for kind in Kind:
+            for page in pages(self._runtime.store, memory_prefix(namespace, kind)):
+                for item in page:
+                    key = parse_truth_key(item.key)
+                    if key and key.memory_id not in ids and snapshot.find(key.memory_id) is None:
+                        raise IndexBrokenError(f"{item.key} is in no index, and there is no manifest", key=item.key)
 
 
 def _winners(entries: list[LogEntry]) -> list[Row]:

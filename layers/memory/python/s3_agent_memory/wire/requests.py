@@ -134,6 +134,7 @@ class ForgetOperation(Message):
     op: Literal["forget"]
     id: str
     reason: str | None = None
+    expected_version: int | None = Field(default=None, description="Only if the memory is at this version.")
 
 
 class SearchOperation(SearchRequest):
