@@ -140,12 +140,12 @@ def test_a_lost_index_is_rebuilt_by_an_import() -> None:
 
 @pytest.mark.parametrize("lines", [["other"], ["one"]], ids=["new", "there already"])
 def test_an_index_that_is_lost_right_after_an_import_is_rebuilt_by_the_next_one(lines: list[str]) -> None:
-    world = World()
+    world = bulk_world()
     texts = {"one": "one", "two": "two", "other": "other"}
     world.memories.import_(NAMESPACE, [json.dumps({"id": item, "content": texts[item]}) for item in ("one", "two")])
     for item in world.store.inner.list_page(f"memory/{NAMESPACE}/_index/").objects:
         world.store.inner.delete(item.key)
-    fresh = world.another_process().memories
+    fresh = world.another_process(folding=Folding.LAZY).memories
     fresh.import_(NAMESPACE, [json.dumps({"id": item, "content": texts[item]}) for item in lines])
     assert {memory.id for memory in fresh.list(NAMESPACE).memories} == {"one", "two", *lines}
 
