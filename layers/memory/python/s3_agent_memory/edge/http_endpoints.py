@@ -25,7 +25,6 @@ from s3_agent_memory.errors import AgentMemoryError, BackendError, NotFoundError
 from s3_agent_memory.wire.problems import make_problem
 from s3_agent_memory.wire.requests import (
     BatchRequest,
-    ForgetOperation,
     KindName,
     RememberRequest,
     SearchRequest,
@@ -110,10 +109,8 @@ class Endpoints:
         namespace: NamespaceParam = None,
     ) -> Response[Any]:
         """Delete one memory for good; with `If-Match` only that version (409 otherwise)."""
-        request = ForgetOperation(
-            op="forget", id=unquote(memory_id), reason=reason, expected_version=_version_of(if_match)
-        )
-        return _respond(self._operations.forget(self._access(namespace), request))
+        access, version = self._access(namespace), _version_of(if_match)
+        return _respond(self._operations.forget(access, unquote(memory_id), reason, expected_version=version))
 
     # Many memories -----------------------------------------------------------------------------------------------
 

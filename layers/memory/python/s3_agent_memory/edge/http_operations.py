@@ -28,7 +28,6 @@ from s3_agent_memory.wire import problems
 from s3_agent_memory.wire.problems import Problem, make_problem
 from s3_agent_memory.wire.requests import (
     AttributionMessage,
-    ForgetOperation,
     GetOperation,
     Operation,
     RememberRequest,
@@ -98,11 +97,13 @@ class Operations:
         memory = self._store.update(access.namespace_for(Permission.WRITE), memory_id, **changes)
         return Outcome(memory_document(memory), version=memory.version)
 
-    def forget(self, access: Access, request: ForgetOperation) -> Outcome:
+    def forget(
+        self, access: Access, memory_id: str, reason: str | None, *, expected_version: int | None = None
+    ) -> Outcome:
         """Delete a memory for good."""
         place = access.namespace_for(Permission.WRITE)
-        self._store.forget(place, request.id, reason=request.reason, expected_version=request.expected_version)
-        return Outcome({"id": request.id, "forgotten": True})
+        self._store.forget(place, memory_id, reason=reason, expected_version=expected_version)
+        return Outcome({"id": memory_id, "forgotten": True})
 
     def search(self, access: Access, request: SearchRequest) -> Outcome:
         """Find memories."""
@@ -152,7 +153,7 @@ class Operations:
             return self.search(access, operation)
         if isinstance(operation, GetOperation):
             return self.get(access, operation.id)
-        return self.forget(access, operation)
+        return self.forget(access, operation.id, operation.reason, expected_version=operation.expected_version)
 
 
 def claimed_id(access: Access, memory_id: str | None) -> str | None:
