@@ -111,7 +111,9 @@ def test_the_pruner_forgets_expired_memories_of_every_namespace():
         memory = client.remember("expired", ttl=0.000001)
         index([f"memory/{client.namespace}/semantic/{memory['id']}.json"])
     report = load_handler("pruner").lambda_handler(recorded("schedule"), Context(60_000))
-    assert (report["changed"], report["is_complete"]) == (2, True)
+    # Namespaces of other tests may have something to prune as well.
+    assert report["changed"] >= 2
+    assert report["is_complete"]
     assert [stats_of(client)["expired"] for client in clients] == [0, 0]
 
 

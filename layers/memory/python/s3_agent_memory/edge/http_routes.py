@@ -170,7 +170,7 @@ ROUTES: Final = (
         endpoint="forget_memory",
         summary="Delete a memory for good; a tombstone without content stays.",
         model=answers.ForgottenAnswer,
-        failures=_WRITE_ONE,
+        failures=(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, *_WRITE_ONE),
     ),
     Route(
         method="POST",
