@@ -18,11 +18,12 @@ _ROUTES = [route for route in ROUTES if not route.is_public]
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A memory of one tenant, and another tenant who is after it."""
+    """A memory and a consolidation of one tenant, and another tenant who is after them."""
 
     owner: Caller
     stranger: Caller
     memory_id: str
+    run_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,12 @@ def attempts(memory_id: str) -> dict[str, Attempt]:
         "list_conversation": Attempt(200, {"scope": _TALK}),
         "write_conversation": Attempt(200, {"attribution": _SPEAKER, "role": "user", "content": "Where is the key?"}),
         "forget_conversation": Attempt(200, {"scope": _TALK}),
+        "supersede_memory": Attempt(404, {"content": "moved"}),
+        "read_history": Attempt(404),
+        "consolidate": Attempt(200, {}),
+        "get_consolidation": Attempt(404),
+        "undo_consolidation": Attempt(404),
+        "read_events": Attempt(200),
         # Without the permission nobody learns whether there is one.
         "begin_erasure": Attempt(403, {"confirm": "tenants/owner", "everything": True}),
         "read_erasure": Attempt(403),
@@ -68,12 +75,14 @@ def attempts(memory_id: str) -> dict[str, Attempt]:
 @pytest.fixture(scope="module")
 def scene(new_caller: NewCaller) -> Scene:
     owner = new_caller("tenants/owner")
-    return Scene(owner, new_caller("tenants/stranger"), owner.remember(_SECRET, tags=["home"]))
+    memory_id = owner.remember(_SECRET, tags=["home"])
+    run_id = owner.ask("POST", "/v1/consolidations", {})["run"]["id"]
+    return Scene(owner, new_caller("tenants/stranger"), memory_id, run_id)
 
 
 def send(scene: Scene, route: Route, **options: Any) -> Any:
     attempt = attempts(scene.memory_id)[route.endpoint]
-    path = route.rule.replace("<memory_id>", scene.memory_id)
+    path = route.rule.replace("<memory_id>", scene.memory_id).replace("<run_id>", scene.run_id)
     if attempt.lines is not None:
         options |= {"content": attempt.lines, "headers": {"Content-Type": "application/x-ndjson"}}
     return scene.stranger.send(route.method, path, attempt.body, **options)
