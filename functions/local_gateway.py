@@ -20,6 +20,7 @@ from functions.local_events import HttpAnswer, HttpRequest, from_answer, to_auth
 from functions.local_function import LocalFunction
 from s3_agent_memory import names
 from s3_agent_memory.edge.http_problems import gateway_problem
+from s3_agent_memory.errors import AgentMemoryError
 
 ADDRESS: Final = "127.0.0.1"
 BODY_BYTES_MAX: Final = 10 * 1024 * 1024
@@ -100,6 +101,10 @@ class LocalGateway(ThreadingHTTPServer):
                 return GatewayError("forbidden", "the authorizer refused the request").answer
             function = self._function_for(event["rawPath"])
             return from_answer(function.invoke(with_authorizer(event, decision["context"])))
+        except AgentMemoryError as error:
+            # Only the authorizer lets such an error out: it could not check the token. API Gateway answers 500 then.
+            logger.warning("authorizer failed: %s", error.code)
+            return GatewayError("backend", "the token could not be checked; send the same request again").answer
         except Exception as error:  # noqa: BLE001  # The client gets an answer, whatever went wrong.
             # The message may hold memory text, the type cannot.
             logger.warning("function failed: %s", type(error).__name__)
