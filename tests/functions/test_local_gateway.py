@@ -257,6 +257,15 @@ def test_a_function_that_raises_is_an_internal_problem_without_its_text(start):
     assert b"MARKER" not in received
 
 
+def test_a_token_that_could_not_be_checked_is_503(start):
+    def fail(event, context):
+        raise BackendError("the storage is down")
+
+    gateway = start(authorizer=fail)
+    received = speak(gateway, f"GET / HTTP/1.1\r\nHost: localhost:{gateway.port}\r\n\r\n".encode())
+    assert received.startswith(b"HTTP/1.1 503 ")
+
+
 def test_an_authorizer_that_refuses_is_403(start):
     gateway = start(authorizer=lambda *_: {"isAuthorized": False})
     received = speak(gateway, f"GET / HTTP/1.1\r\nHost: localhost:{gateway.port}\r\n\r\n".encode())
