@@ -13,6 +13,7 @@ import pytest
 from functions import local_gateway
 from functions.local_function import LocalFunction
 from functions.local_gateway import LocalGateway
+from s3_agent_memory.errors import BackendError
 
 
 def echo(event, context):
