@@ -18,7 +18,8 @@ from concurrent.futures import ProcessPoolExecutor
 
 from tests.simulation.batches import catch, run_chunk
 from tests.simulation.mutations import MUTATIONS, SCRIPTED
-from tests.simulation.simulation import Result, run_seed
+from tests.simulation.simulation import run_seed
+from tests.simulation.world import Result
 
 CHUNK_SIZE = 25
 FAILURES_SHOWN_MAX = 5

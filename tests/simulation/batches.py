@@ -6,9 +6,9 @@ import logging
 import time
 
 from tests.simulation.mutations import MUTATIONS, SCRIPTED, applied
-from tests.simulation.simulation import Result, run_seed
+from tests.simulation.simulation import run_seed
 from tests.simulation.stories import STORIES
-from tests.simulation.world import ViolationError
+from tests.simulation.world import Result, ViolationError
 
 
 def run_chunk(seeds: range) -> list[Result]:

@@ -7,24 +7,13 @@ single request, by an object that nobody names. The other facts are changed and 
 from __future__ import annotations
 
 import json
-import random
-from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
 
-from s3_agent_memory.bootstrap import Parts, Settings
+from s3_agent_memory.bootstrap import Parts
 from s3_agent_memory.domain.consolidation import ConsolidationRun, MergeState, RunState
 from s3_agent_memory.domain.keys import parse_truth_key
-from s3_agent_memory.errors import AgentMemoryError, CorruptError
-from s3_agent_memory.service.housekeeper import Folding
-from s3_agent_memory.storage.retry import RetryPolicy
-from tests.simulation.ports import SimulatedClock, SimulatedEntropy, SimulatedObjectStore
-from tests.simulation.world import SECOND_US, Actor, Chances, SimObject, ViolationError, World
+from tests.simulation.namespace_simulation import NAMESPACE, NamespaceSimulation
+from tests.simulation.world import SECOND_US, Chances, Result, SimObject, ViolationError
 
-NAMESPACE = "sim/ns"
-ACTOR_COUNT_MAX = 8
-ALONE_STEPS_MAX = 60_000
-LIFE_S = 900
 MEMORY_COUNT_MAX = 40
 DAY_US = 86_400 * SECOND_US
 # Few copies of each: a fact that is told often survives any mistake.
@@ -32,27 +21,16 @@ FACTS = ("Alice likes tea", "Bob paid Carol", "Carol paid Bob", *(f"Dave has {co
 TOLD = (str, str.lower, str.upper, "{}!".format, "  {}".format)
 
 
-@dataclass
-class Result:
-    """What one seed led to."""
-
-    seed: int
-    violation: str | None
-    counts: Counter[str]
-    trace: list[str] = field(default_factory=list)
-
-
 def fact_of(content: str) -> str:
     return content.strip(" !").lower()
 
 
-class ConsolidationSimulation:
+class ConsolidationSimulation(NamespaceSimulation):
     """One world with one namespace."""
 
     def __init__(self, seed: int, *, is_traced: bool = False) -> None:
-        self.world = World(seed, is_traced=is_traced)
-        rng: random.Random = self.world.rng
-        self.rng = rng
+        super().__init__(seed, is_traced=is_traced)
+        rng = self.rng
         self.world.watcher = self._watch
         self.world.chances = Chances(
             fault=rng.choice([0.003, 0.01, 0.03]),
@@ -78,17 +56,6 @@ class ConsolidationSimulation:
             "erase": rng.choice([0.0, 0.0, 0.1]),
         }
         self.instances = [self.instance() for _ in range(rng.choice([1, 2, 3]))]
-
-    def instance(self) -> Parts:
-        """Return a process with a clock and caches of its own."""
-        return Parts(
-            Settings(url="memory://"),
-            store=SimulatedObjectStore(self.world),
-            clock=SimulatedClock(self.world, self.rng.uniform(-2, 2)),
-            entropy=SimulatedEntropy(self.rng),
-            retry_policy=RetryPolicy(attempt_count_max=self.rng.choice([8, 40])),
-            folding=self.rng.choice([Folding.LAZY, Folding.INLINE]),
-        )
 
     # --- what is true -------------------------------------------------------------------------------------------------
 
@@ -118,43 +85,6 @@ class ConsolidationSimulation:
     def told(self) -> set[str]:
         return {fact_of(memory["content"]) for memory in self.visible()}
 
-    # --- the run ------------------------------------------------------------------------------------------------------
-
-    def run(self) -> Result:
-        violation: str | None = None
-        try:
-            self._live()
-            self._quiesce()
-        except ViolationError as error:
-            violation = str(error)
-        finally:
-            for actor in list(self.world.actors):
-                actor.on_crash = lambda: None
-                self.world.crash(actor)
-        return Result(self.world.seed, violation, self.world.counts, self.world.trace)
-
-    def _live(self) -> None:
-        for _ in range(self.turn_count):
-            if len(self.world.actors) < ACTOR_COUNT_MAX and self.rng.random() < 0.3:
-                what = self.rng.choices(list(self.weights), list(self.weights.values()))[0]
-                getattr(self, what)(self.rng.choice(self.instances))
-            if self.rng.random() < 0.003:
-                self.instances[self.rng.randrange(len(self.instances))] = self.instance()
-            self.world.turn()
-
-    def _start(self, name: str, call: Callable[[], object], *, life_s: float = LIFE_S) -> None:
-        def run() -> None:
-            try:
-                call()
-            except CorruptError as error:
-                raise ViolationError(f"{name}: {error}") from error
-            except AgentMemoryError as error:
-                self.world.counts[f"{name} answered {error.code}"] += 1
-            else:
-                self.world.counts[name] += 1
-
-        self.world.spawn(Actor(name, run, self.world.now_us + life_s * SECOND_US))
-
     # --- callers ------------------------------------------------------------------------------------------------------
 
     def tell(self, parts: Parts) -> None:
@@ -169,7 +99,7 @@ class ConsolidationSimulation:
             if is_sacred:
                 self.sacred.add(fact_of(text))
 
-        self._start("tell", call)
+        self.start("tell", call)
 
     def _profane(self) -> str | None:
         ids = [item["id"] for item in self.memories.values() if fact_of(item["content"]).startswith("erin")]
@@ -178,11 +108,11 @@ class ConsolidationSimulation:
     def change(self, parts: Parts) -> None:
         if memory_id := self._profane():
             text = f"Erin owns {self.rng.randrange(3)} boats"
-            self._start("change", lambda: parts.memories.update(NAMESPACE, memory_id, content=text))
+            self.start("change", lambda: parts.memories.update(NAMESPACE, memory_id, content=text))
 
     def forget(self, parts: Parts) -> None:
         if memory_id := self._profane():
-            self._start("forget", lambda: parts.memories.forget(NAMESPACE, memory_id))
+            self.start("forget", lambda: parts.memories.forget(NAMESPACE, memory_id))
 
     def consolidate(self, parts: Parts) -> None:
         steps = self.rng.choice([1, 2, 100])
@@ -193,7 +123,7 @@ class ConsolidationSimulation:
             return steps >= 0
 
         is_night = self.rng.random() < 0.5
-        self._start(
+        self.start(
             "consolidate",
             lambda: parts.memories.consolidate(
                 NAMESPACE, undo_days=self.undo_days, only_changes=is_night, has_time=has_time
@@ -206,13 +136,13 @@ class ConsolidationSimulation:
             if runs:
                 parts.memories.undo_consolidation(NAMESPACE, self.rng.choice(runs).id)
 
-        self._start("undo", call)
+        self.start("undo", call)
 
     def prune(self, parts: Parts) -> None:
-        self._start("prune", lambda: parts.memories.prune_expired(NAMESPACE))
+        self.start("prune", lambda: parts.memories.prune_expired(NAMESPACE))
 
     def sweep(self, parts: Parts) -> None:
-        self._start("sweep", lambda: parts.memories.sweep(NAMESPACE))
+        self.start("sweep", lambda: parts.memories.sweep(NAMESPACE))
 
     def read(self, parts: Parts) -> None:
         """Every sacred fact that was acknowledged before a strong read began is in it."""
@@ -223,7 +153,7 @@ class ConsolidationSimulation:
             if missing := (expected & self.sacred) - found:
                 raise ViolationError(f"a strong reader does not see {sorted(missing)}")
 
-        self._start("read", call)
+        self.start("read", call)
 
     def erase(self, parts: Parts) -> None:
         self.sacred.clear()
@@ -233,42 +163,25 @@ class ConsolidationSimulation:
             parts.memories.erase(NAMESPACE, confirm=NAMESPACE)
             self.sacred.clear()
 
-        self._start("erase", call)
+        self.start("erase", call)
         self.weights["erase"] = 0.0
         # From now on nothing is sacred: an erasure that stalls may come at any time.
         self.weights["tell"] = 0.0
 
     # --- quiet --------------------------------------------------------------------------------------------------------
 
-    def _alone(self, name: str, call: Callable[[], object]) -> None:
-        before = self.world.counts[name]
-        self._start(name, call, life_s=float("inf"))
-        for _ in range(ALONE_STEPS_MAX):
-            if not self.world.actors:
-                break
-            actor = self.world.actors[0]
-            self.world.now_us = max(self.world.now_us + SECOND_US // 100, actor.wake_us)
-            self.world.step(actor)
-        if self.world.counts[name] == before:
-            raise ViolationError(f"{name} does not succeed, alone and without faults")
-
-    def _quiesce(self) -> None:
-        for actor in list(self.world.actors):
-            self.world.crash(actor)
-        self.world.has_faults = False
-        self.world.run_late(every=True)
-        self.world.tick += 1
+    def check_in_the_end(self) -> None:
         calm = self.instance()
         runs: list[ConsolidationRun] = []
         for wait_us in (0, DAY_US, 9 * DAY_US):
             self.world.now_us += wait_us
-            self._alone("sweep", lambda: calm.memories.sweep(NAMESPACE))
-            self._alone("consolidate", lambda: calm.memories.consolidate(NAMESPACE, undo_days=0))
-            self._alone("prune", lambda: calm.memories.prune_expired(NAMESPACE))
-        self._alone("sweep", lambda: calm.memories.sweep(NAMESPACE))
-        self._alone("runs", lambda: runs.extend(calm.memories.consolidations(NAMESPACE)))
+            self.alone("sweep", lambda: calm.memories.sweep(NAMESPACE))
+            self.alone("consolidate", lambda: calm.memories.consolidate(NAMESPACE, undo_days=0))
+            self.alone("prune", lambda: calm.memories.prune_expired(NAMESPACE))
+        self.alone("sweep", lambda: calm.memories.sweep(NAMESPACE))
+        self.alone("runs", lambda: runs.extend(calm.memories.consolidations(NAMESPACE)))
         self._check_runs(runs)
-        self._alone("read", lambda: self._check_read(calm))
+        self.alone("read", lambda: self._check_read(calm))
 
     def _check_read(self, calm: Parts) -> None:
         listed = sorted(memory.id for memory in calm.memories.list(NAMESPACE, limit=100).memories)

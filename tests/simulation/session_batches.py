@@ -14,7 +14,8 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 
 from tests.simulation.session_mutations import MUTATIONS, applied
-from tests.simulation.session_simulation import Result, run_seed
+from tests.simulation.session_simulation import run_seed
+from tests.simulation.world import Result
 
 CHUNK_SIZE = 25
 MUTATION_SEED_COUNT_MAX = 600

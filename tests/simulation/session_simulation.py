@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from s3_agent_memory.bootstrap import MemoryStore, Parts, Settings
 from s3_agent_memory.domain.clock import to_datetime
@@ -24,7 +23,7 @@ from s3_agent_memory.service.session_writer import SessionWrite
 from s3_agent_memory.storage.retry import RetryPolicy
 from tests.simulation.ports import SimulatedClock, SimulatedEntropy, SimulatedObjectStore
 from tests.simulation.session_oracle import ERASED, PRESENT, SessionOracle, marks_of, order_of
-from tests.simulation.world import SECOND_US, Actor, Chances, ViolationError, World
+from tests.simulation.world import SECOND_US, Actor, Chances, Result, ViolationError, World
 
 SESSION_ID = "s/1"
 NAMESPACE = parse_namespace("sim/ns")
@@ -37,16 +36,6 @@ SLOW_POINTS = tuple(
     for verb in ("put", "get")
     for folder in ("_windows", "episodic", "_tombstones", f"{1:020d}", f"{2:020d}", f"{3:020d}")
 )
-
-
-@dataclass
-class Result:
-    """What one seed led to."""
-
-    seed: int
-    violation: str | None
-    counts: Counter[str]
-    trace: list[str] = field(default_factory=list)
 
 
 class MoodyModel:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from unittest.mock import patch
 
 from s3_agent_memory.bootstrap import Parts, Settings
@@ -26,7 +24,7 @@ from tests.simulation import profiles
 from tests.simulation.callers import NAMESPACE, Callers
 from tests.simulation.oracle import ROOT, Op, Oracle
 from tests.simulation.ports import SimulatedClock, SimulatedEntropy, SimulatedObjectStore
-from tests.simulation.world import SECOND_US, SimObject, ViolationError, World
+from tests.simulation.world import SECOND_US, Result, SimObject, ViolationError, World
 
 MODEL, OTHER_MODEL = "one", "other"
 ALONE_STEPS_MAX = 60_000
@@ -41,16 +39,6 @@ JUNK = {
     ROOT + "_index/vectors/junk.vec": b"junk",
     ROOT + "_tombstones/.keep": b"",
 }
-
-
-@dataclass
-class Result:
-    """What one seed led to."""
-
-    seed: int
-    violation: str | None
-    counts: Counter[str]
-    trace: list[str] = field(default_factory=list)
 
 
 class Simulation:

@@ -12,47 +12,28 @@ of is kept, and after every read and every forget it is compared with what the p
 from __future__ import annotations
 
 import json
-import random
 from collections import Counter, defaultdict
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from s3_agent_memory.bootstrap import Parts, Settings
+from s3_agent_memory.bootstrap import Parts
 from s3_agent_memory.domain.clock import to_datetime
 from s3_agent_memory.domain.codec import memory_from_json
 from s3_agent_memory.domain.keys import TruthKey, parse_namespace, parse_truth_key
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.memory import Memory
-from s3_agent_memory.errors import AgentMemoryError, CorruptError, NotFoundError
+from s3_agent_memory.errors import NotFoundError
 from s3_agent_memory.service.history import VERSION_COUNT_MAX
-from s3_agent_memory.service.housekeeper import Folding
-from s3_agent_memory.storage.retry import RetryPolicy
-from tests.simulation.ports import SimulatedClock, SimulatedEntropy, SimulatedObjectStore
-from tests.simulation.world import SECOND_US, Actor, Chances, SimObject, ViolationError, World
+from tests.simulation.namespace_simulation import NAMESPACE, NamespaceSimulation
+from tests.simulation.world import SECOND_US, Chances, Result, SimObject, ViolationError
 from tests.temporal.truth import begin_of, true_ids
 
-NAMESPACE = "sim/ns"
 # Events only mean "look": this one makes an indexer fold whatever there is.
 LOOK = TruthKey(parse_namespace(NAMESPACE), Kind.SEMANTIC, "absent")
 HISTORY = f"memory/{NAMESPACE}/_history/"
-ACTOR_COUNT_MAX = 8
-ALONE_STEPS_MAX = 60_000
-LIFE_S = 900
 MEMORY_COUNT_MAX = 30
 
 
-@dataclass
-class Result:
-    """What one seed led to."""
-
-    seed: int
-    violation: str | None
-    counts: Counter[str]
-    trace: list[str] = field(default_factory=list)
-
-
-class SuccessionSimulation:
+class SuccessionSimulation(NamespaceSimulation):
     """One world with one namespace.
 
     Attributes:
@@ -68,9 +49,8 @@ class SuccessionSimulation:
     """
 
     def __init__(self, seed: int, *, is_traced: bool = False) -> None:
-        self.world = World(seed, is_traced=is_traced)
-        rng: random.Random = self.world.rng
-        self.rng = rng
+        super().__init__(seed, is_traced=is_traced)
+        rng = self.rng
         self.world.watcher = self._watch
         self.world.chances = Chances(
             fault=rng.choice([0.003, 0.01, 0.03]),
@@ -106,17 +86,6 @@ class SuccessionSimulation:
         }
         self.instances = [self.instance() for _ in range(rng.choice([1, 2, 3]))]
 
-    def instance(self) -> Parts:
-        """Return a process with a clock and caches of its own."""
-        return Parts(
-            Settings(url="memory://"),
-            store=SimulatedObjectStore(self.world),
-            clock=SimulatedClock(self.world, self.rng.uniform(-2, 2)),
-            entropy=SimulatedEntropy(self.rng),
-            retry_policy=RetryPolicy(attempt_count_max=self.rng.choice([8, 40])),
-            folding=self.rng.choice([Folding.LAZY, Folding.INLINE]),
-        )
-
     # --- what is true -------------------------------------------------------------------------------------------------
 
     def _watch(self, _verb: str, key: str, _old: SimObject | None, new: SimObject | None) -> None:
@@ -134,43 +103,6 @@ class SuccessionSimulation:
     def versions_kept(self, memory_id: str) -> list[str]:
         return [key for key in self.world.keys if key.startswith(f"{HISTORY}{memory_id}/")]
 
-    # --- the run ------------------------------------------------------------------------------------------------------
-
-    def run(self) -> Result:
-        violation: str | None = None
-        try:
-            self._live()
-            self._quiesce()
-        except ViolationError as error:
-            violation = str(error)
-        finally:
-            for actor in list(self.world.actors):
-                actor.on_crash = lambda: None
-                self.world.crash(actor)
-        return Result(self.world.seed, violation, self.world.counts, self.world.trace)
-
-    def _live(self) -> None:
-        for _ in range(self.turn_count):
-            if len(self.world.actors) < ACTOR_COUNT_MAX and self.rng.random() < 0.3:
-                what = self.rng.choices(list(self.weights), list(self.weights.values()))[0]
-                getattr(self, what)(self.rng.choice(self.instances))
-            if self.rng.random() < 0.003:
-                self.instances[self.rng.randrange(len(self.instances))] = self.instance()
-            self.world.turn()
-
-    def _start(self, name: str, call: Callable[[], object], *, life_s: float = LIFE_S) -> Actor:
-        def run() -> None:
-            try:
-                call()
-            except CorruptError as error:
-                raise ViolationError(f"{name}: {error}") from error
-            except AgentMemoryError as error:
-                self.world.counts[f"{name} answered {error.code}"] += 1
-            else:
-                self.world.counts[name] += 1
-
-        return self.world.spawn(Actor(name, run, self.world.now_us + life_s * SECOND_US))
-
     def _any_id(self) -> str | None:
         return self.rng.choice(sorted(self.landed)) if self.landed else None
 
@@ -185,7 +117,7 @@ class SuccessionSimulation:
             memory = parts.memories.remember(NAMESPACE, f"fact {self.rng.random()}", ttl=ttl)
             self._acknowledge(memory)
 
-        self._start("tell", call)
+        self.start("tell", call)
 
     def _acknowledge(self, memory: Memory) -> None:
         self.acknowledged.add(memory.id)
@@ -210,7 +142,7 @@ class SuccessionSimulation:
             self.ended.add(old)
             self.ended_versions |= {(named.id, named.version) for named in new.supersedes}
 
-        self._start("supersede", call)
+        self.start("supersede", call)
 
     def update(self, parts: Parts) -> None:
         memory_id = self._any_id()
@@ -228,7 +160,7 @@ class SuccessionSimulation:
                 raise
             self.updates[memory_id] -= 1
 
-        self._start("update", call)
+        self.start("update", call)
 
     def forget(self, parts: Parts) -> None:
         memory_id = self._any_id()
@@ -250,7 +182,7 @@ class SuccessionSimulation:
             if self.versions_kept(memory_id) and not self.updates[memory_id] and not self.world.late:
                 raise ViolationError(f"a forget of {memory_id} is acknowledged and leaves earlier versions")
 
-        self._start("forget", call)
+        self.start("forget", call)
 
     def prune(self, parts: Parts) -> None:
         for memory in self.present.values():
@@ -258,16 +190,16 @@ class SuccessionSimulation:
                 self.updates[named.id] += 1
             if memory.supersedes:
                 self.updates[memory.id] += 1
-        self._start("prune", lambda: parts.memories.prune_expired(NAMESPACE))
+        self.start("prune", lambda: parts.memories.prune_expired(NAMESPACE))
 
     def sweep(self, parts: Parts) -> None:
-        self._start("sweep", lambda: parts.memories.sweep(NAMESPACE))
+        self.start("sweep", lambda: parts.memories.sweep(NAMESPACE))
 
     def fold(self, parts: Parts) -> None:
-        self._start("fold", lambda: parts.indexer.run([LOOK]))
+        self.start("fold", lambda: parts.indexer.run([LOOK]))
 
     def reindex(self, parts: Parts) -> None:
-        self._start("reindex", lambda: parts.memories.reindex(NAMESPACE))
+        self.start("reindex", lambda: parts.memories.reindex(NAMESPACE))
 
     # --- readers ------------------------------------------------------------------------------------------------------
 
@@ -292,7 +224,7 @@ class SuccessionSimulation:
             if missing := {name for name in alone - self.threatened - found if not self._has_rival(name)}:
                 raise ViolationError(f"a strong reader does not see {sorted(missing)}")
 
-        self._start("read", call)
+        self.start("read", call)
 
     def _has_rival(self, memory_id: str) -> bool:
         memory = self.present.get(memory_id)
@@ -314,34 +246,17 @@ class SuccessionSimulation:
             if any(memory.id != memory_id for memory in found.versions):
                 raise ViolationError(f"the history of {memory_id} shows another memory")
 
-        self._start("look_back", call)
+        self.start("look_back", call)
 
     # --- quiet --------------------------------------------------------------------------------------------------------
 
-    def _alone(self, name: str, call: Callable[[], object]) -> None:
-        before = self.world.counts[name]
-        self._start(name, call, life_s=float("inf"))
-        for _ in range(ALONE_STEPS_MAX):
-            if not self.world.actors:
-                break
-            actor = self.world.actors[0]
-            self.world.now_us = max(self.world.now_us + SECOND_US // 100, actor.wake_us)
-            self.world.step(actor)
-        if self.world.counts[name] == before:
-            raise ViolationError(f"{name} does not succeed, alone and without faults")
-
-    def _quiesce(self) -> None:
-        for actor in list(self.world.actors):
-            self.world.crash(actor)
-        self.world.has_faults = False
-        self.world.run_late(every=True)
-        self.world.tick += 1
+    def check_in_the_end(self) -> None:
         # Every clock agrees that all of it was in the past.
         self.world.now_us += 100 * SECOND_US
         calm = self.instance()
-        self._alone("sweep", lambda: calm.memories.sweep(NAMESPACE))
-        self._alone("prune", lambda: calm.memories.prune_expired(NAMESPACE))
-        self._alone("sweep", lambda: calm.memories.sweep(NAMESPACE))
+        self.alone("sweep", lambda: calm.memories.sweep(NAMESPACE))
+        self.alone("prune", lambda: calm.memories.prune_expired(NAMESPACE))
+        self.alone("sweep", lambda: calm.memories.sweep(NAMESPACE))
         self._check_history(calm)
         self._check_truth(calm)
 
@@ -358,7 +273,7 @@ class SuccessionSimulation:
                 if [item.version for item in found] != wanted:
                     raise ViolationError(f"the history of {memory_id} lacks versions of {wanted}")
 
-            self._alone("history", check)
+            self.alone("history", check)
 
     def _check_truth(self, calm: Parts) -> None:
         living = list(self.present.values())
@@ -376,7 +291,7 @@ class SuccessionSimulation:
                 if {memory.id for memory in page.memories} != true_ids(living, edge, now=False):
                     raise ViolationError(f"as of {edge} shown is {[memory.id for memory in page.memories]}")
 
-        self._alone("truth", check)
+        self.alone("truth", check)
 
 
 def run_seed(seed: int, *, is_traced: bool = False) -> Result:

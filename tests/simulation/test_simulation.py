@@ -6,7 +6,8 @@ import pytest
 
 from tests.simulation import batches
 from tests.simulation.batches import catch
-from tests.simulation.simulation import Result, run_seed
+from tests.simulation.simulation import run_seed
+from tests.simulation.world import Result
 
 SEED_COUNT = 60
 

@@ -29,6 +29,16 @@ class ViolationError(Exception):
     """A promise of the product is broken."""
 
 
+@dataclass
+class Result:
+    """What one seed led to."""
+
+    seed: int
+    violation: str | None
+    counts: Counter[str]
+    trace: list[str] = field(default_factory=list)
+
+
 @dataclass(frozen=True)
 class SimObject:
     """One object of the bucket; as on S3 the ETag is a hash of the bytes."""

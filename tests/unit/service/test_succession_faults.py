@@ -4,13 +4,10 @@ A reader sees the state before or the one after, never one in between; acknowled
 forgotten no earlier version of it is left.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import pytest
 
-from s3_agent_memory.bootstrap import MemoryStore
 from s3_agent_memory.domain.clock import to_datetime
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.memory import Memory
@@ -18,35 +15,10 @@ from s3_agent_memory.domain.validity import MemoryVersion
 from s3_agent_memory.errors import AgentMemoryError, ThrottledError, UnknownOutcomeError
 from tests.fakes.clock import MINUTE
 from tests.fakes.faulty_store import Fault
-from tests.unit.service.scenarios import die_at_request, try_to_die
+from tests.unit.service.scenarios import Scenario, die_at_request, try_to_die
 from tests.unit.service.worlds import NAMESPACE, PLACE, World
 
 _MORE_REQUESTS = 6
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """A write, what prepares it, and what is true before and after it."""
-
-    name: str
-    prepare: Callable[[World], object]
-    write: Callable[[MemoryStore], object]
-    before: tuple[str, ...]
-    after: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return self.name
-
-    def world(self) -> World:
-        world = World()
-        self.prepare(world)
-        world.store.forget_requests()
-        return world
-
-    def request_count(self) -> int:
-        world = self.world()
-        self.write(world.memories)
-        return len(world.store.requests)
 
 
 def remembered(world: World) -> None:
