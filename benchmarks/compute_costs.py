@@ -31,7 +31,7 @@ DATA_FILE = ROOT / "layers/memory/python/s3_agent_memory/domain/cost_data/comput
 NAMESPACE = "measured"
 # As infra/function_table.py has them; a test compares.
 MEMORY_MB = {
-    "http_api": 1_769,
+    "http_api": 896,
     "authorizer": 1_024,
     "indexer": 1_769,
     "embedder": 1_769,
@@ -63,8 +63,8 @@ class Scene:
         self.caches: list[IndexCache] = []
         store = SimulatedS3(self.inner, self.clock.advance, seed=SEED)
 
-        def make_cache() -> IndexCache:
-            self.caches.append(IndexCache())
+        def make_cache(bytes_max: int) -> IndexCache:
+            self.caches.append(IndexCache(bytes_max))
             return self.caches[-1]
 
         # The handler opens its store by itself, as it does in a deployment.

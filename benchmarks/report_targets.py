@@ -157,10 +157,14 @@ def _mutations(figures: Any) -> Verdict:
 
 
 def _cost(figures: Any) -> Verdict:
-    found = figures["a product"]["per_million"]
-    remember, recall = (found[name]["own_usd"] for name in ("remember", "recall"))
-    with_all = ", ".join(f"{name} {dollars(found[name]['total_usd'])}" for name in ("remember", "recall"))
-    text = f"remember {dollars(remember)}, recall {dollars(recall)} (with index, HTTP API and all else: {with_all})"
+    warm = figures["a product, warm"]["per_million"]
+    remember, recall = (warm[name]["own_usd"] for name in ("remember", "recall"))
+    cold = figures["a product"]["per_million"]["recall"]["own_usd"]
+    with_all = ", ".join(f"{name} {dollars(warm[name]['total_usd'])}" for name in ("remember", "recall"))
+    text = (
+        f"remember {dollars(remember)}, recall {dollars(recall)}, or {dollars(cold)} where one process in ten reads the "
+        f"index first (with index, HTTP API and all else: {with_all})"
+    )
     return Verdict(text, remember <= 13 and recall <= 12)
 
 

@@ -19,6 +19,9 @@ WORKLOADS: Final[Mapping[str, Workload]] = {
     "nothing happens": Workload(recalls=0, writes=0, memories=10_000),
     "an assistant": Workload(recalls=10_000, writes=5_000, memories=10_000),
     "a product": Workload(recalls=1_000_000, writes=1_000_000, memories=1_000_000, namespaces=1_000),
+    "a product, warm": Workload(
+        recalls=1_000_000, writes=1_000_000, memories=1_000_000, namespaces=1_000, cold_share=0
+    ),
 }
 
 

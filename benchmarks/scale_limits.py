@@ -40,7 +40,7 @@ REPLY = Limit(
     value=30,
     source="https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-quotas.html",
 )
-MEMORY = Limit(name="MB of memory of the API function", value=1_769, source="infra/function_table.py")
+MEMORY = Limit(name="MB of memory of the API function", value=896, source="infra/function_table.py")
 INDEXERS = Limit(name="indexerMaximumConcurrency of the stack", value=5, source="infra/settings.py")
 INDEXER_TIMEOUT = Limit(name="indexerTimeoutSeconds of the stack", value=300, source="infra/settings.py")
 LIMITS = (

@@ -1,11 +1,13 @@
 """The cost model: a bill that adds up, from data that say where they are from."""
 
+import json
 from dataclasses import replace
+from importlib.resources import files
 
 import pytest
 
 from s3_agent_memory.domain.cost import Estimate, estimate
-from s3_agent_memory.domain.pricing import Duration, load_compute, load_prices, load_requests
+from s3_agent_memory.domain.pricing import ONE_PROCESSOR_MB, Duration, load_compute, load_prices, load_requests
 from s3_agent_memory.domain.workload import Workload
 
 IDLE = Workload(recalls=0, writes=0, memories=0, has_snapshots=False, poller_count=2)
@@ -23,7 +25,7 @@ def test_nothing_costs_nothing_where_nothing_is_kept_ready() -> None:
 def test_snapshots_and_readers_of_queues_are_what_idling_costs() -> None:
     found = estimate(replace(IDLE, has_snapshots=True, poller_count=5))
     paid = {line.item: line.net_usd for line in found.lines if line.net_usd > 0.01}
-    gigabyte_seconds = 2 * 1_769 / 1_024 * 2_592_000
+    gigabyte_seconds = 2 * 896 / 1_024 * 2_592_000
     assert paid == {
         "SnapStart cache": pytest.approx(gigabyte_seconds * 1.5046e-6),
         "polls": pytest.approx((3 * 5 * 3 * 43_200 - 1_000_000) * 0.4e-6),
@@ -64,9 +66,17 @@ def test_a_warm_recall_costs_its_requests_and_its_time() -> None:
     api = {**compute.durations["http_api"], "recall": spent}
     given = replace(compute, durations={**compute.durations, "http_api": api})
     found = estimate(replace(BUSY, cold_share=0), compute=given)
-    gigabyte_seconds = 1_000_000 * 0.1 * 1_769 / 1_024
+    gigabyte_seconds = 1_000_000 * 0.1 * 896 / 1_024
     expected = 1_000_000 * (5e-6 + 11 * 0.4e-6) + 0.2 + gigabyte_seconds * 1.33334e-5
     assert found.per_million["recall"].own_usd == pytest.approx(expected)
+
+
+def test_half_a_processor_computes_twice_as_long_and_waits_as_long() -> None:
+    document = json.loads(files("s3_agent_memory.domain").joinpath("cost_data/compute.json").read_bytes())
+    measured = document["functions"]["http_api"]["operations"]["recall"]
+    spent = load_compute().durations["http_api"]["recall"]
+    assert spent.wait_ms == measured["wait_ms"]
+    assert spent.compute_ms == pytest.approx(measured["compute_ms"] * ONE_PROCESSOR_MB / 896)
 
 
 def test_changes_that_are_folded_together_cost_a_fraction() -> None:

@@ -12,6 +12,9 @@ from typing import Any, Final
 
 from s3_agent_memory.domain.json_values import decode_json
 
+# Lambda gives one whole processor from here on, and a share of it in proportion below.
+# https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
+ONE_PROCESSOR_MB: Final = 1_769
 _FOLDER: Final = "cost_data"
 
 
@@ -60,7 +63,11 @@ class S3Requests:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Duration:
-    """How long one operation keeps a function busy: computing as measured, and waiting for S3 as modelled."""
+    """How long one operation keeps a function busy: computing, and waiting for S3 as modelled.
+
+    Attributes:
+        compute_ms: with the share of a processor that the function's memory brings.
+    """
 
     compute_ms: float
     wait_ms: float
@@ -116,10 +123,19 @@ def load_compute() -> Compute:
         machine=document["machine"],
         memory_mb={name: item["memory_mb"] for name, item in functions.items()},
         durations={
-            name: {operation: Duration(**spent) for operation, spent in item["operations"].items()}
+            name: {
+                operation: _duration(spent, memory_mb=item["memory_mb"])
+                for operation, spent in item["operations"].items()
+            }
             for name, item in functions.items()
         },
     )
+
+
+def _duration(spent: Mapping[str, float], *, memory_mb: int) -> Duration:
+    """Return what an operation takes; it was measured with a whole processor, and computes on one thread."""
+    slowdown = max(1.0, ONE_PROCESSOR_MB / memory_mb)
+    return Duration(compute_ms=spent["compute_ms"] * slowdown, wait_ms=spent["wait_ms"])
 
 
 def _read(name: str) -> dict[str, Any]:
