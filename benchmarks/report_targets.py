@@ -162,8 +162,8 @@ def _cost(figures: Any) -> Verdict:
     cold = figures["a product"]["per_million"]["recall"]["own_usd"]
     with_all = ", ".join(f"{name} {dollars(warm[name]['total_usd'])}" for name in ("remember", "recall"))
     text = (
-        f"remember {dollars(remember)}, recall {dollars(recall)}, or {dollars(cold)} where one process in ten reads the "
-        f"index first (with index, HTTP API and all else: {with_all})"
+        f"remember {dollars(remember)}, recall {dollars(recall)}, or {dollars(cold)} where one process in ten reads "
+        f"the index first (with index, HTTP API and all else: {with_all})"
     )
     return Verdict(text, remember <= 13 and recall <= 12)
 

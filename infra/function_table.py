@@ -33,8 +33,9 @@ from infra.permissions import (
     cursor_of,
 )
 from infra.settings import Settings
-from s3_agent_memory.domain.pricing import ONE_PROCESSOR_MB
 
+# Lambda gives one whole processor from here on.
+ONE_PROCESSOR_MB: Final = 1_769
 # What answers people waits for S3 nine tenths of its time, and Lambda bills waiting like work.
 _HALF_PROCESSOR_MB: Final = 896
 # An HTTP API waits 30 s at most; what it gave up on need not go on.

@@ -7,11 +7,11 @@ import pytest
 
 from benchmarks.compute_costs import MEMORY_MB
 from infra import prices
-from infra.function_table import FUNCTIONS
+from infra.function_table import FUNCTIONS, ONE_PROCESSOR_MB
 from infra.layer_build import ROOT
 from infra.pipeline import BATCH_SIZE
 from infra.settings import Settings
-from s3_agent_memory.domain import usage, workload
+from s3_agent_memory.domain import pricing, usage, workload
 from s3_agent_memory.domain.pricing import load_compute, load_prices, load_requests
 from tests.infra.synthesis import Template
 
@@ -34,6 +34,7 @@ def test_the_functions_were_measured_with_the_memory_they_have() -> None:
     deployed = {spec.name: spec.memory_mb for spec in FUNCTIONS}
     assert {name: deployed[name] for name in MEMORY_MB} == MEMORY_MB
     assert dict(load_compute().memory_mb) == MEMORY_MB
+    assert pricing.ONE_PROCESSOR_MB == ONE_PROCESSOR_MB
 
 
 def test_the_cost_model_knows_the_stack(template: Template) -> None:
