@@ -54,7 +54,7 @@ class Scene:
     def __init__(self, function: str, memory_count: int) -> None:
         import s3_agent_memory.bootstrap.parts as parts_module
         from s3_agent_memory.domain.clock import SystemClock
-        from s3_agent_memory.service.index_cache import IndexCache
+        from s3_agent_memory.service.stored_index.index_cache import IndexCache
         from s3_agent_memory.storage.in_memory import InMemoryObjectStore
 
         self.function = function
@@ -83,7 +83,7 @@ class Scene:
         """Return what writes beside the function: as the API does, with vectors, on the store without latency."""
         from s3_agent_memory.bootstrap import Parts, Settings
         from s3_agent_memory.bootstrap.models import build_embedder
-        from s3_agent_memory.service.housekeeper import Folding
+        from s3_agent_memory.service.upkeep.housekeeper import Folding
 
         settings = Settings(url="memory://", embeddings="onnx")
         embedder = build_embedder(settings)

@@ -26,7 +26,7 @@ from tqdm import tqdm
 from benchmarks.synthetic_memories import SEED, Corpus
 from s3_agent_memory.bootstrap import MemoryStore, Parts, Settings
 from s3_agent_memory.domain.clock import SystemClock
-from s3_agent_memory.service.housekeeper import Folding
+from s3_agent_memory.service.upkeep.housekeeper import Folding
 from s3_agent_memory.storage.in_memory import InMemoryObjectStore
 
 NAMESPACE: Final = "busy"

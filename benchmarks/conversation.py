@@ -24,10 +24,10 @@ from s3_agent_memory.domain.keys import parse_namespace
 from s3_agent_memory.domain.scopes import Contributor, Level, Scope
 from s3_agent_memory.domain.session_keys import session_of
 from s3_agent_memory.domain.tiers import TierSettings
-from s3_agent_memory.service.conversation_parts import ConversationParts
-from s3_agent_memory.service.digest_worker import RESERVE_MS
-from s3_agent_memory.service.housekeeper import Folding
-from s3_agent_memory.service.recollection import Tier
+from s3_agent_memory.service.conversations.digest_worker import RESERVE_MS
+from s3_agent_memory.service.conversations.parts import ConversationParts
+from s3_agent_memory.service.conversations.recollection import Tier
+from s3_agent_memory.service.upkeep.housekeeper import Folding
 from s3_agent_memory.storage.counting import CountingObjectStore, RequestCounts
 from s3_agent_memory.storage.port import ObjectStore
 

@@ -24,7 +24,7 @@ from benchmarks.synthetic_memories import SEED, Corpus
 from s3_agent_memory.bootstrap import MemoryStore, Parts, Settings
 from s3_agent_memory.domain.clock import to_us
 from s3_agent_memory.domain.codec import encode_memory
-from s3_agent_memory.service.housekeeper import Folding
+from s3_agent_memory.service.upkeep.housekeeper import Folding
 from s3_agent_memory.storage.counting import CountingObjectStore, RequestCounts
 from s3_agent_memory.storage.in_memory import InMemoryObjectStore
 

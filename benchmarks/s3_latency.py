@@ -31,7 +31,7 @@ from s3_agent_memory.bootstrap import MemoryStore, Parts, Settings, open_object_
 from s3_agent_memory.domain.clock import to_us
 from s3_agent_memory.domain.codec import encode_memory
 from s3_agent_memory.embedding.hashing import HashingEmbedder
-from s3_agent_memory.service.housekeeper import Folding
+from s3_agent_memory.service.upkeep.housekeeper import Folding
 from s3_agent_memory.storage.in_memory import InMemoryObjectStore
 from s3_agent_memory.storage.port import ObjectStore
 

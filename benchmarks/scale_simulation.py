@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from s3_agent_memory.domain.pricing import Duration
-from s3_agent_memory.service.folder import ENTRY_COUNT_MAX
+from s3_agent_memory.service.upkeep.folder import ENTRY_COUNT_MAX
 
 _LAG_POINTS = 16
 _STEP_SECONDS = 0.5

@@ -12,9 +12,9 @@ from s3_agent_memory.domain.keys import parse_namespace
 from s3_agent_memory.domain.tiers import TierSettings
 from s3_agent_memory.edge.http_api import HttpApi
 from s3_agent_memory.edge.http_auth import authorize
-from s3_agent_memory.service.conversation_parts import ConversationParts
-from s3_agent_memory.service.digest_worker import RESERVE_MS
-from s3_agent_memory.service.housekeeper import Folding
+from s3_agent_memory.service.conversations.digest_worker import RESERVE_MS
+from s3_agent_memory.service.conversations.parts import ConversationParts
+from s3_agent_memory.service.upkeep.housekeeper import Folding
 from s3_agent_memory.storage.in_memory import InMemoryObjectStore
 from tests.fakes.clock import FakeClock
 from tests.fakes.entropy import SeededEntropy

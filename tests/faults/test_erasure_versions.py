@@ -11,7 +11,7 @@ from s3_agent_memory.domain.memory import Attribution
 from s3_agent_memory.domain.scopes import Contributor
 from s3_agent_memory.domain.session_keys import session_of
 from s3_agent_memory.domain.tiers import TierSettings
-from s3_agent_memory.service.conversation_parts import ConversationParts
+from s3_agent_memory.service.conversations.parts import ConversationParts
 from tests.fakes.embedder import FakeEmbedder
 
 NAMESPACE = "users/alice"

@@ -20,10 +20,10 @@ from s3_agent_memory.domain.tiers import FailureMode
 from s3_agent_memory.edge import http_auth
 from s3_agent_memory.edge.mcp_endpoint import McpEndpoint
 from s3_agent_memory.errors import AgentMemoryError, AuthenticationError
-from s3_agent_memory.service import housekeeper
-from s3_agent_memory.service.consolidation_round import RESERVE_MS, ConsolidationRound
-from s3_agent_memory.service.conversation import ConversationService
-from s3_agent_memory.service.summarising import LongestSummariser
+from s3_agent_memory.service.conversations.conversation import ConversationService
+from s3_agent_memory.service.prompting.summarising import LongestSummariser
+from s3_agent_memory.service.store.consolidation_round import RESERVE_MS, ConsolidationRound
+from s3_agent_memory.service.upkeep import housekeeper
 from tests.infra.past import FOLD_INLINE_ENTRY_COUNT, MERGE_COUNT, NAMESPACE, PLACE, WAITS_MS, WINDOW_TOKENS, Past
 from tests.infra.policies import Call
 from tests.infra.recorded_bucket import versioned_bucket

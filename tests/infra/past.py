@@ -21,11 +21,11 @@ from s3_agent_memory.domain.scopes import Contributor
 from s3_agent_memory.domain.tiers import TierSettings
 from s3_agent_memory.domain.timestamps import format_timestamp
 from s3_agent_memory.domain.turns import ExtractedMemory, Turn
-from s3_agent_memory.service.conversation_parts import ConversationParts
-from s3_agent_memory.service.digest_worker import DigestTools
-from s3_agent_memory.service.digesting import Digester
+from s3_agent_memory.service.conversations.digest_worker import DigestTools
+from s3_agent_memory.service.conversations.parts import ConversationParts
 from s3_agent_memory.service.grace import LOG_GRACE_MS, ORPHAN_AGE_MS, TRASH_GRACE_MS
-from s3_agent_memory.service.housekeeper import Folding
+from s3_agent_memory.service.prompting.digesting import Digester
+from s3_agent_memory.service.upkeep.housekeeper import Folding
 from tests.fakes.clock import FakeClock
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.entropy import SeededEntropy

@@ -5,9 +5,9 @@ import pytest
 from infra import names
 from infra.function_table import FUNCTIONS
 from s3_agent_memory.domain.keys import parse_segment_key, parse_truth_key
-from s3_agent_memory.service.digest_worker import RESERVE_MS as DIGESTER_MS
-from s3_agent_memory.service.embedding_worker import RESERVE_MS as EMBEDDER_MS
-from s3_agent_memory.service.indexer import RESERVE_MS as INDEXER_MS
+from s3_agent_memory.service.conversations.digest_worker import RESERVE_MS as DIGESTER_MS
+from s3_agent_memory.service.upkeep.embedding_worker import RESERVE_MS as EMBEDDER_MS
+from s3_agent_memory.service.upkeep.indexer import RESERVE_MS as INDEXER_MS
 from tests.infra.journeys import calls_of
 from tests.infra.synthesis import Resource, Template, read_settings, synthesise
 

@@ -8,7 +8,7 @@ from langgraph.store.base import GetOp, InvalidNamespaceError, PutOp
 
 from s3_agent_memory import ConflictError, Kind, LimitExceededError, Limits, Memory, MemoryStore, ValidationError
 from s3_agent_memory.langgraph_store import S3Store
-from s3_agent_memory.service.store_base import NamespaceLike
+from s3_agent_memory.service.store.base import NamespaceLike
 from tests.integrations.langgraph_worlds import ALICE, StoreWorld
 from tests.unit.service.worlds import World
 

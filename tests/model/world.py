@@ -17,7 +17,7 @@ from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.memory import Memory
 from s3_agent_memory.domain.ranking import Ranking
 from s3_agent_memory.domain.timestamps import parse_timestamp
-from s3_agent_memory.service.housekeeper import FOLD_ENTRY_COUNT, Folding
+from s3_agent_memory.service.upkeep.housekeeper import FOLD_ENTRY_COUNT, Folding
 from s3_agent_memory.storage.port import ObjectStore
 from tests.fakes.clock import FakeClock
 from tests.fakes.entropy import SeededEntropy

@@ -12,7 +12,7 @@ from s3_agent_memory.bootstrap import Parts
 from s3_agent_memory.domain.keys import TruthKey, parse_namespace, parse_truth_key
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.memory import Memory
-from s3_agent_memory.service.embedding_worker import RESERVE_MS
+from s3_agent_memory.service.upkeep.embedding_worker import RESERVE_MS
 from tests.simulation.oracle import Op, Oracle
 from tests.simulation.world import SECOND_US, Actor, Request, ViolationError, World, folder_of
 

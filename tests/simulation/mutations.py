@@ -28,23 +28,15 @@ from s3_agent_memory.errors import (
 )
 from s3_agent_memory.index import manifest as manifests
 from s3_agent_memory.index.manifest import FoldRef, encode_manifest
-from s3_agent_memory.service import (
-    collector,
-    compactor,
-    folder,
-    head,
-    index_purger,
-    index_reader,
-    reader,
-    row_loader,
-    sweeper,
-    truth,
-    writer,
-)
-from s3_agent_memory.service.folder import Folder
-from s3_agent_memory.service.row_loader import LoadedRows
+from s3_agent_memory.service import truth
+from s3_agent_memory.service.erasure import index_purger
+from s3_agent_memory.service.memories import reader, writer
+from s3_agent_memory.service.memories.writer import MemoryWriter
+from s3_agent_memory.service.stored_index import head, index_reader, row_loader
+from s3_agent_memory.service.stored_index.row_loader import LoadedRows
 from s3_agent_memory.service.truth import PresentTombstone, decode_present
-from s3_agent_memory.service.writer import MemoryWriter
+from s3_agent_memory.service.upkeep import collector, compactor, folder, sweeper
+from s3_agent_memory.service.upkeep.folder import Folder
 from s3_agent_memory.storage.retry import Doubt
 from tests.simulation.vector_mutations import VECTOR_MUTATIONS
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from s3_agent_memory.bootstrap import Parts, Settings
 from s3_agent_memory.errors import AgentMemoryError, CorruptError
-from s3_agent_memory.service.housekeeper import Folding
+from s3_agent_memory.service.upkeep.housekeeper import Folding
 from s3_agent_memory.storage.retry import RetryPolicy
 from tests.simulation.ports import SimulatedClock, SimulatedEntropy, SimulatedObjectStore
 from tests.simulation.world import SECOND_US, Actor, Result, ViolationError, World

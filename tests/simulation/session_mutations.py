@@ -12,12 +12,14 @@ from s3_agent_memory.domain import window as windows
 from s3_agent_memory.domain.session_codec import encode_facts
 from s3_agent_memory.domain.session_keys import digest_key, facts_key
 from s3_agent_memory.errors import NotFoundError
-from s3_agent_memory.service import digest_worker, session_eraser, session_writer
-from s3_agent_memory.service.derived_memories import BatchOrigin, DerivedMemories
-from s3_agent_memory.service.digest_worker import DigestWorker
-from s3_agent_memory.service.session_eraser import SessionEraser
-from s3_agent_memory.service.session_store import SessionStore, SwapLostError
-from s3_agent_memory.service.session_writer import SessionWriter
+from s3_agent_memory.service.conversations import digest_worker
+from s3_agent_memory.service.conversations.digest_worker import DigestWorker
+from s3_agent_memory.service.sessions import eraser as session_eraser
+from s3_agent_memory.service.sessions import writer as session_writer
+from s3_agent_memory.service.sessions.derived_memories import BatchOrigin, DerivedMemories
+from s3_agent_memory.service.sessions.eraser import SessionEraser
+from s3_agent_memory.service.sessions.store import SessionStore, SwapLostError
+from s3_agent_memory.service.sessions.writer import SessionWriter
 
 
 def _writes_are_forgotten() -> list[Any]:

@@ -16,10 +16,10 @@ from s3_agent_memory.domain.tiers import TierSettings
 from s3_agent_memory.domain.turns import ExtractedMemory, LongTerm, Turn
 from s3_agent_memory.domain.window import mint_write_id
 from s3_agent_memory.errors import AgentMemoryError, CorruptError, UnknownOutcomeError
-from s3_agent_memory.service.conversation_parts import ConversationParts
-from s3_agent_memory.service.digest_worker import RESERVE_MS, DigestTools, DigestWorker
-from s3_agent_memory.service.housekeeper import Folding
-from s3_agent_memory.service.session_writer import SessionWrite
+from s3_agent_memory.service.conversations.digest_worker import RESERVE_MS, DigestTools, DigestWorker
+from s3_agent_memory.service.conversations.parts import ConversationParts
+from s3_agent_memory.service.sessions.writer import SessionWrite
+from s3_agent_memory.service.upkeep.housekeeper import Folding
 from s3_agent_memory.storage.retry import RetryPolicy
 from tests.simulation.ports import SimulatedClock, SimulatedEntropy, SimulatedObjectStore
 from tests.simulation.session_oracle import ERASED, PRESENT, SessionOracle, marks_of, order_of

@@ -12,12 +12,13 @@ from s3_agent_memory.bootstrap import Parts, Settings
 from s3_agent_memory.domain.keys import Namespace, parse_namespace, parse_truth_key
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.index import merge_policy
-from s3_agent_memory.service import compactor, grace, reindexer, sweeper
+from s3_agent_memory.service import grace
 from s3_agent_memory.service.grace import LOG_GRACE_MS, ORPHAN_AGE_MS, TRASH_GRACE_MS
-from s3_agent_memory.service.head import IndexBrokenError
-from s3_agent_memory.service.housekeeper import Folding
-from s3_agent_memory.service.index_reader import IndexReader, View
 from s3_agent_memory.service.results import Consistency
+from s3_agent_memory.service.stored_index.head import IndexBrokenError
+from s3_agent_memory.service.stored_index.index_reader import IndexReader, View
+from s3_agent_memory.service.upkeep import compactor, reindexer, sweeper
+from s3_agent_memory.service.upkeep.housekeeper import Folding
 from s3_agent_memory.storage.retry import RetryPolicy
 from tests.fakes.embedder import FakeEmbedder
 from tests.simulation import profiles

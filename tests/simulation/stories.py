@@ -7,7 +7,7 @@ from s3_agent_memory.bootstrap import Parts
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.index.merge_policy import FAN_OUT
 from s3_agent_memory.service.grace import LOG_GRACE_MS, ORPHAN_AGE_MS, TRASH_GRACE_MS
-from s3_agent_memory.service.housekeeper import Folding
+from s3_agent_memory.service.upkeep.housekeeper import Folding
 from tests.simulation.callers import actor_of
 from tests.simulation.oracle import Op
 from tests.simulation.simulation import MODEL, Simulation

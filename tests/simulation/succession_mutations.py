@@ -8,10 +8,10 @@ from typing import Any
 from unittest.mock import patch
 
 from s3_agent_memory.index.snapshot import Snapshot
-from s3_agent_memory.service.forgetter import Forgetter
-from s3_agent_memory.service.history import History, KeptVersions
-from s3_agent_memory.service.selection import Verifier
-from s3_agent_memory.service.superseder import Superseder
+from s3_agent_memory.service.memories.forgetter import Forgetter
+from s3_agent_memory.service.memories.history import History, KeptVersions
+from s3_agent_memory.service.memories.selection import Verifier
+from s3_agent_memory.service.memories.superseder import Superseder
 
 
 def _nothing(*_arguments: Any, **_named: Any) -> Any:

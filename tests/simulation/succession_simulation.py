@@ -22,7 +22,7 @@ from s3_agent_memory.domain.keys import TruthKey, parse_namespace, parse_truth_k
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.memory import Memory
 from s3_agent_memory.errors import NotFoundError
-from s3_agent_memory.service.history import VERSION_COUNT_MAX
+from s3_agent_memory.service.memories.history import VERSION_COUNT_MAX
 from tests.simulation.namespace_simulation import NAMESPACE, NamespaceSimulation
 from tests.simulation.world import SECOND_US, Chances, Result, SimObject, ViolationError
 from tests.temporal.truth import begin_of, true_ids

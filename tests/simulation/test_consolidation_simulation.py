@@ -5,7 +5,7 @@ from unittest.mock import patch
 import pytest
 
 from s3_agent_memory.domain.consolidation import RunState
-from s3_agent_memory.service import consolidation_settler
+from s3_agent_memory.service.consolidation import settler as consolidation_settler
 from tests.simulation.consolidation_simulation import run_seed
 
 SEED_COUNT = 24

@@ -13,8 +13,8 @@ import numpy as np
 
 from s3_agent_memory.index.log import EntryVectors
 from s3_agent_memory.index.vector_merge import merge_shards
-from s3_agent_memory.service import embedding, folder, vector_compactor
-from s3_agent_memory.service.vector_compactor import VectorCompactor
+from s3_agent_memory.service.upkeep import embedding, folder, vector_compactor
+from s3_agent_memory.service.upkeep.vector_compactor import VectorCompactor
 
 _FOREVER_MS = 10**15
 

@@ -12,7 +12,7 @@ from s3_agent_memory.index.log import decode_entry
 from s3_agent_memory.index.row import text_key
 from s3_agent_memory.index.vector_shard import KeyedVectors, VectorShard
 from s3_agent_memory.service.grace import MODEL_GRACE_MS
-from s3_agent_memory.service.index_reader import View
+from s3_agent_memory.service.stored_index.index_reader import View
 from s3_agent_memory.service.vectoriser import KeyedText, Vectoriser
 from tests.fakes.embedder import FakeEmbedder
 

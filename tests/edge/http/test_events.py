@@ -4,7 +4,7 @@ import pytest
 
 from s3_agent_memory.domain.keys import parse_namespace
 from s3_agent_memory.errors import CursorTooOldError
-from s3_agent_memory.service.events_feed import EventsFeed
+from s3_agent_memory.service.events.feed import EventsFeed
 from tests.functions.deployment import make_client
 
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from s3_agent_memory.service import transfer_export
+from s3_agent_memory.service.transfer import exporter as transfer_export
 from tests.functions.deployment import Answer, Context, make_client, object_store
 
 LINES = {"content-type": "application/x-ndjson"}

@@ -8,10 +8,10 @@ from s3_agent_memory.domain.scopes import Contributor, Level, Scope
 from s3_agent_memory.domain.session_keys import Session, session_of
 from s3_agent_memory.domain.tiers import TierSettings
 from s3_agent_memory.domain.window import Window
-from s3_agent_memory.service.conversation_parts import ConversationParts
-from s3_agent_memory.service.digest_worker import RESERVE_MS, DigestOutcome
-from s3_agent_memory.service.housekeeper import Folding
-from s3_agent_memory.service.recollection import WriteReceipt
+from s3_agent_memory.service.conversations.digest_worker import RESERVE_MS, DigestOutcome
+from s3_agent_memory.service.conversations.parts import ConversationParts
+from s3_agent_memory.service.conversations.recollection import WriteReceipt
+from s3_agent_memory.service.upkeep.housekeeper import Folding
 from s3_agent_memory.storage.in_memory import InMemoryObjectStore
 from tests.fakes.clock import FakeClock
 from tests.fakes.entropy import SeededEntropy

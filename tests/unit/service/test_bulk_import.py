@@ -10,9 +10,9 @@ from s3_agent_memory.domain.codec import encode_memory
 from s3_agent_memory.domain.keys import memory_key
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.validity import MemoryVersion
-from s3_agent_memory.service import transfer_indexing
-from s3_agent_memory.service.housekeeper import Folding
 from s3_agent_memory.service.results import ImportReport
+from s3_agent_memory.service.transfer import indexing as transfer_indexing
+from s3_agent_memory.service.upkeep.housekeeper import Folding
 from tests.fakes.clock import HOUR
 from tests.unit.domain.memories import make_memory
 from tests.unit.service.scenarios import die_at_request, try_to_die

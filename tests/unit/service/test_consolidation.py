@@ -16,7 +16,7 @@ from s3_agent_memory.errors import (
     UnusableAnswerError,
     ValidationError,
 )
-from s3_agent_memory.service.summarising import LongestSummariser
+from s3_agent_memory.service.prompting.summarising import LongestSummariser
 from tests.unit.service.worlds import NAMESPACE, World
 
 DAY = 86_400

@@ -11,7 +11,7 @@ from s3_agent_memory.domain.keys import TruthKey, parse_namespace, vector_prefix
 from s3_agent_memory.domain.memory import Memory
 from s3_agent_memory.domain.pricing import S3Requests, load_requests
 from s3_agent_memory.embedding.hashing import HashingEmbedder
-from s3_agent_memory.service.housekeeper import Folding
+from s3_agent_memory.service.upkeep.housekeeper import Folding
 from s3_agent_memory.storage.counting import CountingObjectStore
 from s3_agent_memory.storage.in_memory import InMemoryObjectStore
 from tests.fakes.embedder import FakeEmbedder

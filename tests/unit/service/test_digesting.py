@@ -6,7 +6,7 @@ import pytest
 
 from s3_agent_memory.domain.token_count import estimate_tokens
 from s3_agent_memory.errors import GenerationError, UnusableAnswerError
-from s3_agent_memory.service.digesting import Digester
+from s3_agent_memory.service.prompting.digesting import Digester
 from tests.unit.service.test_extraction import ScriptedModel, turns_of
 
 LONG = [("user", f"Sentence {number} of the story about project Falcon. It goes on.") for number in range(300)]

@@ -8,12 +8,13 @@ import pytest
 from s3_agent_memory.domain.codec import encode_memory
 from s3_agent_memory.errors import AgentMemoryError, EmbeddingError
 from s3_agent_memory.index.manifest import Manifest
-from s3_agent_memory.service import embedding, transfer_indexing
-from s3_agent_memory.service.embedding import BATCH_SIZE, EmbeddingService
-from s3_agent_memory.service.embedding_worker import RESERVE_MS
 from s3_agent_memory.service.grace import MODEL_GRACE_MS, UPLOAD_AGE_MAX_MS
-from s3_agent_memory.service.housekeeper import Folding
-from s3_agent_memory.service.vector_keeper import TIDY_SECONDS
+from s3_agent_memory.service.transfer import indexing as transfer_indexing
+from s3_agent_memory.service.upkeep import embedding
+from s3_agent_memory.service.upkeep.embedding import BATCH_SIZE, EmbeddingService
+from s3_agent_memory.service.upkeep.embedding_worker import RESERVE_MS
+from s3_agent_memory.service.upkeep.housekeeper import Folding
+from s3_agent_memory.service.upkeep.vector_keeper import TIDY_SECONDS
 from tests.fakes.clock import HOUR
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.faulty_store import Fault

@@ -8,7 +8,7 @@ import pytest
 
 from s3_agent_memory.domain.events import Event, EventType
 from s3_agent_memory.errors import CursorTooOldError, ValidationError
-from s3_agent_memory.service.events_cursor import CURSOR_LENGTH_MAX, SEEN_COUNT_MAX, FeedCursor, decode_cursor
+from s3_agent_memory.service.events.cursor import CURSOR_LENGTH_MAX, SEEN_COUNT_MAX, FeedCursor, decode_cursor
 from s3_agent_memory.service.grace import DELETION_AGE_MS, TRASH_GRACE_MS
 from tests.fakes.clock import HOUR, MINUTE
 from tests.unit.service.scenarios import die_at_request, try_to_die

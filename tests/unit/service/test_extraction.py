@@ -11,7 +11,7 @@ from s3_agent_memory.domain.scopes import Contributor
 from s3_agent_memory.domain.turns import LongTerm, make_turn
 from s3_agent_memory.errors import GenerationError, UnusableAnswerError
 from s3_agent_memory.generation.port import GenerationResult
-from s3_agent_memory.service.extraction import DEFAULT_SYSTEM_PROMPT, MEMORY_LENGTH_MAX, Extractor, split_text
+from s3_agent_memory.service.prompting.extraction import DEFAULT_SYSTEM_PROMPT, MEMORY_LENGTH_MAX, Extractor, split_text
 
 ALICE = Contributor(principal="alice")
 START = datetime(2026, 10, 23, 12, tzinfo=UTC)

@@ -7,7 +7,7 @@ from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.errors import AgentMemoryError, UnknownOutcomeError
 from s3_agent_memory.index.manifest import FoldRef
 from s3_agent_memory.service.grace import LOG_GRACE_MS, UPLOAD_AGE_MAX_MS
-from s3_agent_memory.service.indexer import RESERVE_MS
+from s3_agent_memory.service.upkeep.indexer import RESERVE_MS
 from tests.fakes.clock import HOUR
 from tests.fakes.faulty_store import Fault
 from tests.unit.service.scenarios import die_at_request, try_to_die

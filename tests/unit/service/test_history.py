@@ -3,7 +3,7 @@
 import pytest
 
 from s3_agent_memory.errors import NotFoundError
-from s3_agent_memory.service.history import VERSION_COUNT_MAX
+from s3_agent_memory.service.memories.history import VERSION_COUNT_MAX
 from tests.fakes.clock import MINUTE
 from tests.unit.service.scenarios import die_at_request, try_to_die
 from tests.unit.service.worlds import NAMESPACE, World

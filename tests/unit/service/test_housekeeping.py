@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from s3_agent_memory.service.housekeeper import FOLD_AGE_MS, FOLD_ENTRY_COUNT, FOLD_INLINE_ENTRY_COUNT, Folding
+from s3_agent_memory.service.upkeep.housekeeper import FOLD_AGE_MS, FOLD_ENTRY_COUNT, FOLD_INLINE_ENTRY_COUNT, Folding
 from tests.fakes.clock import HOUR
 from tests.fakes.faulty_store import Fault
 from tests.unit.service.worlds import NAMESPACE, World, contents

@@ -8,7 +8,7 @@ import pytest
 
 from s3_agent_memory.domain.codec import memory_to_json
 from s3_agent_memory.errors import ValidationError
-from s3_agent_memory.service.migration_mem0 import mem0_line
+from s3_agent_memory.service.migration.mem0 import mem0_line
 from s3_agent_memory.service.results import ImportReport
 from tests.unit.service.worlds import NAMESPACE, World, contents
 

@@ -9,8 +9,8 @@ from s3_agent_memory.domain.session_codec import Fact
 from s3_agent_memory.domain.session_keys import derived_id, unnamed_session_of
 from s3_agent_memory.domain.tiers import TierSettings
 from s3_agent_memory.domain.turns import ExtractedMemory
-from s3_agent_memory.service.derived_memories import BatchOrigin
-from s3_agent_memory.service.digest_worker import RESERVE_MS
+from s3_agent_memory.service.conversations.digest_worker import RESERVE_MS
+from s3_agent_memory.service.sessions.derived_memories import BatchOrigin
 from tests.fakes.faulty_store import Fault
 from tests.unit.service.session_worlds import ALICE, BOB, PLACE, SESSION, SessionWorld, plenty
 

@@ -4,8 +4,8 @@ import pytest
 
 from s3_agent_memory.errors import GenerationError, UnusableAnswerError, ValidationError
 from s3_agent_memory.generation.port import GenerationResult
-from s3_agent_memory.service.grounding import invented_terms
-from s3_agent_memory.service.summarising import TEXT_COUNT_MAX, LongestSummariser, ModelSummariser
+from s3_agent_memory.service.prompting.grounding import invented_terms
+from s3_agent_memory.service.prompting.summarising import TEXT_COUNT_MAX, LongestSummariser, ModelSummariser
 from tests.unit.service.test_extraction import ScriptedModel
 
 NOTES = ["Alice lives in Rome", "Alice has lived in Rome since 2019"]

@@ -5,8 +5,8 @@ import pytest
 from s3_agent_memory.errors import AgentMemoryError
 from s3_agent_memory.index.merge_policy import FAN_OUT
 from s3_agent_memory.service.grace import ORPHAN_AGE_MS, TRASH_GRACE_MS, UPLOAD_AGE_MAX_MS
-from s3_agent_memory.service.index_cache import IndexCache
-from s3_agent_memory.service.vector_files import VectorFiles
+from s3_agent_memory.service.stored_index.index_cache import IndexCache
+from s3_agent_memory.service.stored_index.vector_files import VectorFiles
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.faulty_store import Fault
 from tests.unit.service.vector_worlds import (

@@ -8,8 +8,8 @@ import numpy as np
 from s3_agent_memory.bootstrap import Parts
 from s3_agent_memory.index.row import text_key
 from s3_agent_memory.index.vector_shard import VectorShard
-from s3_agent_memory.service.index_reader import View
 from s3_agent_memory.service.results import Consistency, EmbeddingReport
+from s3_agent_memory.service.stored_index.index_reader import View
 from tests.fakes.embedder import FakeEmbedder
 from tests.unit.service.worlds import NAMESPACE, PLACE, World
 

@@ -11,8 +11,8 @@ from s3_agent_memory.domain.limits import Limits
 from s3_agent_memory.index.manifest import Manifest
 from s3_agent_memory.index.snapshot import Snapshot
 from s3_agent_memory.service.grace import LOG_GRACE_MS
-from s3_agent_memory.service.housekeeper import Folding
 from s3_agent_memory.service.results import FoldReport
+from s3_agent_memory.service.upkeep.housekeeper import Folding
 from s3_agent_memory.storage.in_memory import InMemoryObjectStore
 from s3_agent_memory.storage.port import ObjectStore
 from s3_agent_memory.storage.retry import RetryPolicy

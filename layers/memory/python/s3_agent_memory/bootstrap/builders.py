@@ -11,14 +11,14 @@ from s3_agent_memory.domain.access import AccessSettings
 from s3_agent_memory.domain.clock import SystemEntropy
 from s3_agent_memory.domain.tiers import TierSettings
 from s3_agent_memory.generation.settings import ModelSettings
-from s3_agent_memory.service.consolidation_round import ConsolidationRound
-from s3_agent_memory.service.conversation import ConversationService
-from s3_agent_memory.service.conversation_parts import ConversationParts
-from s3_agent_memory.service.embedding_worker import EmbeddingWorker
-from s3_agent_memory.service.housekeeper import FOLD_ENTRY_COUNT, Folding
-from s3_agent_memory.service.indexer import Indexer
+from s3_agent_memory.service.conversations.conversation import ConversationService
+from s3_agent_memory.service.conversations.parts import ConversationParts
 from s3_agent_memory.service.rounds import Round
+from s3_agent_memory.service.store.consolidation_round import ConsolidationRound
 from s3_agent_memory.service.tokens import TokenService
+from s3_agent_memory.service.upkeep.embedding_worker import EmbeddingWorker
+from s3_agent_memory.service.upkeep.housekeeper import FOLD_ENTRY_COUNT, Folding
+from s3_agent_memory.service.upkeep.indexer import Indexer
 
 # How long a request, and the sweep of one namespace, may embed; the rest is the embedder's.
 _REQUEST_EMBEDDING_SECONDS = 4.0

@@ -15,7 +15,7 @@ from s3_agent_memory.generation.budget import BudgetedGenerator
 from s3_agent_memory.generation.opening import open_generator
 from s3_agent_memory.generation.port import TextGenerator
 from s3_agent_memory.generation.settings import ModelSettings
-from s3_agent_memory.service.summarising import LongestSummariser, ModelSummariser, Summariser
+from s3_agent_memory.service.prompting.summarising import LongestSummariser, ModelSummariser, Summariser
 from s3_agent_memory.storage.retry import Retrier, RetryPolicy
 
 

@@ -13,50 +13,50 @@ from s3_agent_memory.domain.ranking import Ranking
 from s3_agent_memory.embedding.checked import adapt
 from s3_agent_memory.embedding.port import BareEmbedder
 from s3_agent_memory.index.analyzer import Analyzer
-from s3_agent_memory.service.analysis import Analyzers
-from s3_agent_memory.service.collector import Collector
-from s3_agent_memory.service.compactor import Compactor
-from s3_agent_memory.service.consolidation_parts import assemble_consolidations
-from s3_agent_memory.service.embedding import EmbeddingService
-from s3_agent_memory.service.embedding_worker import EmbeddingWorker
-from s3_agent_memory.service.erasure_parts import assemble_eraser
-from s3_agent_memory.service.events_feed import EventsFeed
-from s3_agent_memory.service.folder import Folder
-from s3_agent_memory.service.forgetter import Forgetter
-from s3_agent_memory.service.head import HeadStore
-from s3_agent_memory.service.historian import Historian
-from s3_agent_memory.service.housekeeper import Folding, Housekeeper
-from s3_agent_memory.service.index_cache import FILE_BYTES_MAX, IndexCache
-from s3_agent_memory.service.index_purger import IndexPurger
-from s3_agent_memory.service.index_reader import IndexReader
-from s3_agent_memory.service.indexer import Indexer
-from s3_agent_memory.service.migrations import Migrator
-from s3_agent_memory.service.pruner import Pruner
-from s3_agent_memory.service.reader import MemoryReader
-from s3_agent_memory.service.reindexer import Reindexer
+from s3_agent_memory.service.consolidation.parts import assemble_consolidations
+from s3_agent_memory.service.erasure.index_purger import IndexPurger
+from s3_agent_memory.service.erasure.parts import assemble_eraser
+from s3_agent_memory.service.events.feed import EventsFeed
+from s3_agent_memory.service.memories.forgetter import Forgetter
+from s3_agent_memory.service.memories.historian import Historian
+from s3_agent_memory.service.memories.pruner import Pruner
+from s3_agent_memory.service.memories.reader import MemoryReader
+from s3_agent_memory.service.memories.statistics import Statistician
+from s3_agent_memory.service.memories.superseder import Superseder
+from s3_agent_memory.service.memories.writer import MemoryWriter
+from s3_agent_memory.service.migration.migrator import Migrator
 from s3_agent_memory.service.rounds import Round
-from s3_agent_memory.service.row_loader import RowLoader
 from s3_agent_memory.service.runtime import Runtime
-from s3_agent_memory.service.segment_writer import SegmentWriter
-from s3_agent_memory.service.statistics import Statistician
-from s3_agent_memory.service.store import MemoryService
-from s3_agent_memory.service.store_base import Services
-from s3_agent_memory.service.superseder import Superseder
-from s3_agent_memory.service.sweeper import Sweeper
+from s3_agent_memory.service.store.base import Services
+from s3_agent_memory.service.store.memory_service import MemoryService
+from s3_agent_memory.service.stored_index.analysis import Analyzers
+from s3_agent_memory.service.stored_index.head import HeadStore
+from s3_agent_memory.service.stored_index.index_cache import FILE_BYTES_MAX, IndexCache
+from s3_agent_memory.service.stored_index.index_reader import IndexReader
+from s3_agent_memory.service.stored_index.row_loader import RowLoader
+from s3_agent_memory.service.stored_index.segment_writer import SegmentWriter
+from s3_agent_memory.service.stored_index.vector_files import VectorFiles
+from s3_agent_memory.service.stored_index.vector_reader import VectorReader
 from s3_agent_memory.service.tokens import TokenService
-from s3_agent_memory.service.transfer_export import Exporter
-from s3_agent_memory.service.transfer_import import Importer
-from s3_agent_memory.service.transfer_indexing import BulkIndexing, Indexing, LoggedIndexing
-from s3_agent_memory.service.transfer_writer import BulkIndexer, UnloggedWriter
+from s3_agent_memory.service.transfer.bulk_writer import BulkIndexer, UnloggedWriter
+from s3_agent_memory.service.transfer.exporter import Exporter
+from s3_agent_memory.service.transfer.importer import Importer
+from s3_agent_memory.service.transfer.indexing import BulkIndexing, Indexing, LoggedIndexing
 from s3_agent_memory.service.truth import Truth
-from s3_agent_memory.service.vector_compactor import VectorCompactor
-from s3_agent_memory.service.vector_files import VectorFiles
-from s3_agent_memory.service.vector_keeper import VectorKeeper
-from s3_agent_memory.service.vector_reader import VectorReader
+from s3_agent_memory.service.upkeep.collector import Collector
+from s3_agent_memory.service.upkeep.compactor import Compactor
+from s3_agent_memory.service.upkeep.embedding import EmbeddingService
+from s3_agent_memory.service.upkeep.embedding_worker import EmbeddingWorker
+from s3_agent_memory.service.upkeep.folder import Folder
+from s3_agent_memory.service.upkeep.housekeeper import Folding, Housekeeper
+from s3_agent_memory.service.upkeep.indexer import Indexer
+from s3_agent_memory.service.upkeep.reindexer import Reindexer
+from s3_agent_memory.service.upkeep.sweeper import Sweeper
+from s3_agent_memory.service.upkeep.vector_compactor import VectorCompactor
+from s3_agent_memory.service.upkeep.vector_keeper import VectorKeeper
 from s3_agent_memory.service.vectoriser import Vectoriser
 from s3_agent_memory.service.verifier import Verifier
 from s3_agent_memory.service.workers import Workers
-from s3_agent_memory.service.writer import MemoryWriter
 from s3_agent_memory.storage.port import ObjectStore
 from s3_agent_memory.storage.retry import Retrier, RetryPolicy
 

@@ -2,7 +2,7 @@
 
 from s3_agent_memory.domain.consolidation import ConsolidationRun, Merge, MergeState, run_to_json
 from s3_agent_memory.edge.documents import Document
-from s3_agent_memory.service.duplicate_finder import Findings, PlannedMerge
+from s3_agent_memory.service.consolidation.duplicate_finder import Findings, PlannedMerge
 
 
 def run_document(run: ConsolidationRun) -> Document:

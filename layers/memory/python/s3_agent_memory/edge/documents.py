@@ -11,7 +11,7 @@ from s3_agent_memory.domain.json_values import encode_json
 from s3_agent_memory.domain.keys import Namespace, format_namespace
 from s3_agent_memory.domain.memory import Memory
 from s3_agent_memory.domain.timestamps import format_timestamp
-from s3_agent_memory.service.historian import MemoryHistory
+from s3_agent_memory.service.memories.historian import MemoryHistory
 from s3_agent_memory.service.results import Hit, ImportReport, MemoryPage, RecallResult, Stats
 
 Document = dict[str, object]

@@ -37,7 +37,7 @@ from s3_agent_memory.edge.http_request import (
 )
 from s3_agent_memory.edge.http_routes import ROUTES, Route, find_route
 from s3_agent_memory.edge.http_succession import SuccessionEndpoints
-from s3_agent_memory.service.conversation import ConversationService
+from s3_agent_memory.service.conversations.conversation import ConversationService
 
 FRAME_COUNT_MAX: Final = 12
 _CORS: Final = {

@@ -20,8 +20,8 @@ from s3_agent_memory.edge.http_answers import json_response
 from s3_agent_memory.edge.http_auth import Access
 from s3_agent_memory.edge.http_problems import HttpError, headers_of, problem_of
 from s3_agent_memory.errors import AgentMemoryError, BackendError
-from s3_agent_memory.service.conversation import ConversationService
-from s3_agent_memory.service.recollection import RecalledFact, Recollection, Tier, render_block
+from s3_agent_memory.service.conversations.conversation import ConversationService
+from s3_agent_memory.service.conversations.recollection import RecalledFact, Recollection, Tier, render_block
 from s3_agent_memory.wire import conversation as wire
 
 NamespaceParam = Annotated[str | None, Query(description="Namespace inside the grant of a prefix token.")]

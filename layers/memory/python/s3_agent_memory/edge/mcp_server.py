@@ -40,7 +40,7 @@ from s3_agent_memory.edge.mcp_prompts import GUIDE_MESSAGES, INSTRUCTIONS, MEMOR
 from s3_agent_memory.edge.mcp_resources import MIME_TYPE, RESOURCES, TEMPLATES, read_resource
 from s3_agent_memory.edge.mcp_tools import TOOLS, Memories
 from s3_agent_memory.errors import AgentMemoryError, BackendError, NotFoundError, UnknownOutcomeError
-from s3_agent_memory.service.store import MemoryService
+from s3_agent_memory.service.store.memory_service import MemoryService
 
 NAME: Final = "s3-agent-memory"
 # Until the revision of 2026-07-28 a missing resource had a code of its own.

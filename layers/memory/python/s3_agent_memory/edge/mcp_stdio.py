@@ -12,7 +12,7 @@ from s3_agent_memory.domain.grants import Grant, Permission
 from s3_agent_memory.domain.keys import Namespace
 from s3_agent_memory.edge.mcp_failures import describe_failure
 from s3_agent_memory.edge.mcp_server import build_server
-from s3_agent_memory.service.store import MemoryService
+from s3_agent_memory.service.store.memory_service import MemoryService
 
 
 def serve_stdio(

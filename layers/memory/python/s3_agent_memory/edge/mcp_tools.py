@@ -24,7 +24,7 @@ from s3_agent_memory.edge.mcp_arguments import (
     parse_arguments,
 )
 from s3_agent_memory.errors import AccessDeniedError, ValidationError
-from s3_agent_memory.service.store import MemoryService
+from s3_agent_memory.service.store.memory_service import MemoryService
 
 SECONDS_PER_DAY: Final = 86_400
 

@@ -21,7 +21,7 @@ from s3_agent_memory.domain.timestamps import format_timestamp, parse_timestamp
 from s3_agent_memory.errors import AgentMemoryError, ConflictError, NotFoundError, ValidationError
 from s3_agent_memory.integrations.langgraph_keys import Labels, id_of, namespace_of
 from s3_agent_memory.integrations.langgraph_values import pack_value, replacing_patch, searched_text, unpack_value
-from s3_agent_memory.service.store import MemoryService
+from s3_agent_memory.service.store.memory_service import MemoryService
 from s3_agent_memory.storage.retry import Retrier, RetryPolicy
 
 SOURCE: Final = "langgraph"

@@ -18,7 +18,7 @@ from s3_agent_memory.integrations.langgraph_filters import check_filter, index_c
 from s3_agent_memory.integrations.langgraph_items import KIND, SOURCE, UNINDEXED, is_item, value_of
 from s3_agent_memory.integrations.langgraph_keys import Labels, labels_of, namespace_of
 from s3_agent_memory.service.results import MemoryPage
-from s3_agent_memory.service.store import MemoryService
+from s3_agent_memory.service.store.memory_service import MemoryService
 
 NAMESPACE_COUNT_MAX: Final = 1_000
 WORKER_COUNT_MAX: Final = 16

@@ -23,7 +23,7 @@ from s3_agent_memory.domain.clock import Clock, Entropy, SystemClock, SystemEntr
 from s3_agent_memory.errors import ValidationError
 from s3_agent_memory.integrations.langgraph_items import ItemKeeper, item_of, search_item_of
 from s3_agent_memory.integrations.langgraph_search import ItemSearcher, in_parallel
-from s3_agent_memory.service.store import MemoryService
+from s3_agent_memory.service.store.memory_service import MemoryService
 
 
 class S3Store(BaseStore):

@@ -37,13 +37,13 @@ from s3_agent_memory.index.row import etag_hash
 from s3_agent_memory.index.segment import Segment
 from s3_agent_memory.index.snapshot import Snapshot
 from s3_agent_memory.index.vector_shard import VectorShard
-from s3_agent_memory.service.erasure_records import ErasureRecords
+from s3_agent_memory.service.erasure.records import ErasureRecords
 from s3_agent_memory.service.grace import ORPHAN_AGE_MS, WRITE_AGE_MAX_MS
-from s3_agent_memory.service.head import HeadStore, IndexBrokenError
-from s3_agent_memory.service.index_reader import IndexReader
 from s3_agent_memory.service.listing import pages
 from s3_agent_memory.service.results import Progress, no_progress
 from s3_agent_memory.service.runtime import Runtime
+from s3_agent_memory.service.stored_index.head import HeadStore, IndexBrokenError
+from s3_agent_memory.service.stored_index.index_reader import IndexReader
 from s3_agent_memory.service.truth import PresentMemory, Truth, decode_present, decode_present_tombstone, is_dead
 from s3_agent_memory.storage.port import Get, ListedObject, ReadResult, StoredObject
 

@@ -1,0 +1,1 @@
+"""Near duplicates become one memory, and can be told apart again."""

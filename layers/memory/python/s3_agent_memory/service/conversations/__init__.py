@@ -1,0 +1,1 @@
+"""What a caller does with conversations, and what happens to them later."""

@@ -1,0 +1,1 @@
+"""Everything of a namespace or a principal is removed, with a report of it."""

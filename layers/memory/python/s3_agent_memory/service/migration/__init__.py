@@ -1,0 +1,1 @@
+"""Memories enter from other systems."""

@@ -1,0 +1,1 @@
+"""The one object in front of everything that is done with memories."""

@@ -1,0 +1,1 @@
+"""Memories leave and enter as lines of JSON, a million at a time."""
