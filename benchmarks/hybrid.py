@@ -36,7 +36,6 @@ from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.memory import Attribution, Memory
 from s3_agent_memory.domain.ranking import Ranking
 from s3_agent_memory.embedding.onnx import OnnxEmbedder
-from s3_agent_memory.index.analyzer import Analyzer
 from s3_agent_memory.index.merge_policy import ROWS_MAX
 from s3_agent_memory.index.query import read_query
 from s3_agent_memory.index.relevance import Meaning
@@ -44,9 +43,10 @@ from s3_agent_memory.index.row import Row, row_of_memory
 from s3_agent_memory.index.searcher import search
 from s3_agent_memory.index.segment import Segment, build_segment
 from s3_agent_memory.index.snapshot import Snapshot
-from s3_agent_memory.index.vector_layout import encode_shard
-from s3_agent_memory.index.vector_shard import VectorShard, quantise
-from s3_agent_memory.index.vector_view import VectorView
+from s3_agent_memory.index.text.analyzer import Analyzer
+from s3_agent_memory.index.vectors.layout import encode_shard
+from s3_agent_memory.index.vectors.shard import VectorShard, quantise
+from s3_agent_memory.index.vectors.view import VectorView
 
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 QUERY_COUNT = 100

@@ -20,7 +20,7 @@ from benchmarks.quality_corpora import (
     Space,
     read_document,
 )
-from s3_agent_memory.index.stop_words import STOP_WORDS
+from s3_agent_memory.index.text.stop_words import STOP_WORDS
 
 LONG_WORD_COUNT: Final = 300
 _LANGUAGE_NAMES: Final = {"de": "German", "es": "Spanish", "ja": "Japanese"}

@@ -13,7 +13,7 @@ from typing import Any, Final
 from s3_agent_memory.domain.cost import estimate
 from s3_agent_memory.domain.pricing import load_compute, load_prices
 from s3_agent_memory.domain.workload import Workload
-from s3_agent_memory.edge.cli_cost import cost_document
+from s3_agent_memory.edge.cli.cost import cost_document
 
 WORKLOADS: Final[Mapping[str, Workload]] = {
     "nothing happens": Workload(recalls=0, writes=0, memories=10_000),

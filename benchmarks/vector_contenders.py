@@ -15,9 +15,9 @@ from s3_agent_memory.index.relevance import NEAR_CANDIDATE_COUNT, WORD_CANDIDATE
 from s3_agent_memory.index.row import Row
 from s3_agent_memory.index.segment import Segment, build_segment
 from s3_agent_memory.index.snapshot import Snapshot
-from s3_agent_memory.index.vector_layout import encode_shard
-from s3_agent_memory.index.vector_shard import VectorShard, quantise
-from s3_agent_memory.index.vector_view import VectorView
+from s3_agent_memory.index.vectors.layout import encode_shard
+from s3_agent_memory.index.vectors.shard import VectorShard, quantise
+from s3_agent_memory.index.vectors.view import VectorView
 
 TOP, TOP_MAX = 10, 100
 PIECE_COUNT = 8

@@ -28,7 +28,7 @@ async def connect():
     """Yield a client of the memory: by URL if one is given, else by command."""
     url = os.environ.get("URL")
     if url is None:
-        program = "import sys; from s3_agent_memory.edge.cli import main; sys.exit(main())"
+        program = "import sys; from s3_agent_memory.edge.cli.main import main; sys.exit(main())"
         server = StdioServerParameters(
             command=sys.executable,
             args=["-c", program, "serve", "-n", "users/example"],

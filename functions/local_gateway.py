@@ -19,7 +19,7 @@ from urllib.parse import quote
 from functions.local_events import HttpAnswer, HttpRequest, from_answer, to_authorizer_event, to_event, with_authorizer
 from functions.local_function import LocalFunction
 from s3_agent_memory import names
-from s3_agent_memory.edge.http_problems import gateway_problem
+from s3_agent_memory.edge.http.problems import gateway_problem
 from s3_agent_memory.errors import AgentMemoryError
 
 ADDRESS: Final = "127.0.0.1"

@@ -11,7 +11,7 @@ from benchmarks.quality_corpora import Item
 from benchmarks.single_file_index import SingleFileIndex
 from s3_agent_memory.bootstrap import Settings, open_object_store
 from s3_agent_memory.errors import PreconditionFailedError
-from s3_agent_memory.index.analyzer import Analyzer
+from s3_agent_memory.index.text.analyzer import Analyzer
 from s3_agent_memory.storage.port import Unchanged
 
 _KEY = "memory/peers/_index.json"

@@ -8,7 +8,7 @@ from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from s3_agent_memory import bootstrap
-from s3_agent_memory.edge import http_auth
+from s3_agent_memory.edge.http import auth as http_auth
 
 logger = Logger(service="authorizer", stream=sys.stderr)
 metrics = EphemeralMetrics(namespace="S3AgentMemory", service="authorizer")

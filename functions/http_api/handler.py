@@ -8,7 +8,7 @@ from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from s3_agent_memory import bootstrap
-from s3_agent_memory.edge.http_api import HttpApi
+from s3_agent_memory.edge.http.api import HttpApi
 
 logger = Logger(service="http_api", stream=sys.stderr)
 metrics = EphemeralMetrics(namespace="S3AgentMemory", service="http_api")

@@ -8,7 +8,7 @@ from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from s3_agent_memory import bootstrap
-from s3_agent_memory.edge.mcp_endpoint import McpEndpoint
+from s3_agent_memory.edge.mcp.endpoint import McpEndpoint
 
 logger = Logger(service="mcp_endpoint", stream=sys.stderr)
 metrics = EphemeralMetrics(namespace="S3AgentMemory", service="mcp_endpoint")

@@ -7,7 +7,7 @@ import pytest
 
 from tests.architecture.project import ROOT
 
-cli = pytest.importorskip("s3_agent_memory.edge.cli")
+cli = pytest.importorskip("s3_agent_memory.edge.cli.main")
 
 
 def commands(parser: argparse.ArgumentParser, path: tuple[str, ...] = ()) -> Iterator[str]:

@@ -10,8 +10,8 @@ from aws_lambda_powertools import Logger
 from s3_agent_memory.bootstrap import Parts, Settings
 from s3_agent_memory.domain.keys import parse_namespace
 from s3_agent_memory.domain.tiers import TierSettings
-from s3_agent_memory.edge.http_api import HttpApi
-from s3_agent_memory.edge.http_auth import authorize
+from s3_agent_memory.edge.http.api import HttpApi
+from s3_agent_memory.edge.http.auth import authorize
 from s3_agent_memory.service.conversations.digest_worker import RESERVE_MS
 from s3_agent_memory.service.conversations.parts import ConversationParts
 from s3_agent_memory.service.upkeep.housekeeper import Folding

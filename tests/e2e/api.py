@@ -13,7 +13,7 @@ from tests.e2e.processes import run
 
 _REQUEST_SECONDS = 60
 _COMMAND_SECONDS = 60
-_PROGRAM = (sys.executable, "-c", "import sys; from s3_agent_memory.edge.cli import main; sys.exit(main())")
+_PROGRAM = (sys.executable, "-c", "import sys; from s3_agent_memory.edge.cli.main import main; sys.exit(main())")
 
 
 class CommandLine:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from s3_agent_memory.edge.http_routes import ROUTES, Route
+from s3_agent_memory.edge.http.routes import ROUTES, Route
 from tests.e2e.api import CommandLine, NewCaller
 from tests.e2e.waiting import wait_for
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from s3_agent_memory.edge.http_routes import ROUTES, Route
+from s3_agent_memory.edge.http.routes import ROUTES, Route
 from tests.e2e.api import Caller, NewCaller
 
 _SECRET = "The spare key lies under the third flowerpot"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from s3_agent_memory.edge.mcp_server import describe_tools
+from s3_agent_memory.edge.mcp.server import describe_tools
 
 TOOLS: Any = describe_tools()
 # What clients in the field stumble over, or cannot express for their models.

@@ -7,7 +7,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from s3_agent_memory import MemoryStore
-from s3_agent_memory.edge.mcp_results import ANSWER_BYTES_MAX
+from s3_agent_memory.edge.mcp.results import ANSWER_BYTES_MAX
 from s3_agent_memory.errors import NotFoundError
 from tests.mcp.callers import ERAS, Caller
 

@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from s3_agent_memory import bootstrap
-from s3_agent_memory.edge.http_routes import find_route
+from s3_agent_memory.edge.http.routes import find_route
 from s3_agent_memory.wire.problems import MEDIA_TYPE, Problem
 
 EVENTS = Path(__file__).parents[1] / "events"

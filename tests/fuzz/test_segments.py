@@ -18,7 +18,6 @@ from s3_agent_memory.domain.memory import Memory
 from s3_agent_memory.domain.ranking import Ranking
 from s3_agent_memory.domain.validity import MemoryVersion, Moment
 from s3_agent_memory.errors import CorruptError
-from s3_agent_memory.index.analyzer import Analyzer
 from s3_agent_memory.index.column_file import decode_columns, encode_columns
 from s3_agent_memory.index.query import Query
 from s3_agent_memory.index.row import Row, row_of_memory
@@ -28,6 +27,7 @@ from s3_agent_memory.index.segment_layout import COLUMN_DTYPES, MAGIC
 from s3_agent_memory.index.segment_merge import merge_segments
 from s3_agent_memory.index.snapshot import Snapshot
 from s3_agent_memory.index.sparse_rows import COLUMN_DTYPES as SPARSE_DTYPES
+from s3_agent_memory.index.text.analyzer import Analyzer
 from tests.fuzz.damage import damaged, odd_documents, repacked
 
 KEY = "some.seg"

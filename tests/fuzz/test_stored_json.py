@@ -26,11 +26,11 @@ from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.memory import Attribution, Memory
 from s3_agent_memory.domain.validity import MemoryVersion
 from s3_agent_memory.errors import CorruptError
-from s3_agent_memory.index.analyzer import Analyzer
 from s3_agent_memory.index.log import LogEntry, decode_entry, encode_entry
 from s3_agent_memory.index.manifest import FoldRef, Manifest, SegmentRef, TrashRef, decode_manifest, encode_manifest
 from s3_agent_memory.index.row import row_of_memory
 from s3_agent_memory.index.segment import Segment, build_segment
+from s3_agent_memory.index.text.analyzer import Analyzer
 from s3_agent_memory.service.tokens import _decode_grant, _encode_grant
 from s3_agent_memory.storage.port import StoredObject
 from tests.fuzz.damage import ODD_VALUES, encoded, odd_bodies, paths, replaced

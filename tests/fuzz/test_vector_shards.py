@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from s3_agent_memory.errors import CorruptError
 from s3_agent_memory.index.column_file import decode_columns, encode_columns
 from s3_agent_memory.index.snapshot import Snapshot
-from s3_agent_memory.index.vector_layout import COLUMN_DTYPES, MAGIC
-from s3_agent_memory.index.vector_merge import merge_shards
-from s3_agent_memory.index.vector_scan import QueryVector
-from s3_agent_memory.index.vector_shard import VectorShard, build_shard
-from s3_agent_memory.index.vector_view import VectorView
+from s3_agent_memory.index.vectors.layout import COLUMN_DTYPES, MAGIC
+from s3_agent_memory.index.vectors.merge import merge_shards
+from s3_agent_memory.index.vectors.scan import QueryVector
+from s3_agent_memory.index.vectors.shard import VectorShard, build_shard
+from s3_agent_memory.index.vectors.view import VectorView
 from tests.fuzz.damage import damaged, odd_documents, repacked
 from tests.unit.index.vectors import DIMENSION, MODEL, keyed, make_shard, segment_of, unit_vectors
 

@@ -17,8 +17,8 @@ from s3_agent_memory.domain.limits import Limits
 from s3_agent_memory.domain.scopes import Contributor, make_scope
 from s3_agent_memory.domain.session_keys import session_of
 from s3_agent_memory.domain.tiers import FailureMode
-from s3_agent_memory.edge import http_auth
-from s3_agent_memory.edge.mcp_endpoint import McpEndpoint
+from s3_agent_memory.edge.http import auth as http_auth
+from s3_agent_memory.edge.mcp.endpoint import McpEndpoint
 from s3_agent_memory.errors import AgentMemoryError, AuthenticationError
 from s3_agent_memory.service.conversations.conversation import ConversationService
 from s3_agent_memory.service.prompting.summarising import LongestSummariser

@@ -9,8 +9,9 @@ import pytest
 
 from infra import names
 from infra.function_table import FUNCTIONS
-from s3_agent_memory.edge import http_api, mcp_endpoint
-from s3_agent_memory.edge.http_routes import ROUTES, Route
+from s3_agent_memory.edge.http import api as http_api
+from s3_agent_memory.edge.http.routes import ROUTES, Route
+from s3_agent_memory.edge.mcp import endpoint as mcp_endpoint
 from tests.infra.synthesis import Template, synthesise
 
 API_ROUTE = "AWS::ApiGatewayV2::Route"

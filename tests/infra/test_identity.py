@@ -8,7 +8,7 @@ import pytest
 from infra import identity, names
 from s3_agent_memory.domain.access import AccessSettings
 from s3_agent_memory.domain.grants import Permission
-from s3_agent_memory.edge.mcp_discovery import Discovery
+from s3_agent_memory.edge.mcp.discovery import Discovery
 from tests.infra.synthesis import Resource, Template, synthesise
 
 FUNCTIONS = ("authorizer", "mcp_endpoint")

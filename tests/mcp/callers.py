@@ -10,7 +10,7 @@ from s3_agent_memory import MemoryStore
 from s3_agent_memory.domain.grants import Grant, parse_permissions
 from s3_agent_memory.domain.keys import parse_namespace
 from s3_agent_memory.domain.timestamps import parse_timestamp
-from s3_agent_memory.edge.mcp_server import build_server
+from s3_agent_memory.edge.mcp.server import build_server
 from tests.fakes.clock import START
 
 # How the SDK's client speaks: with the handshake of revisions up to 2025-11-25, or without as of 2026-07-28.

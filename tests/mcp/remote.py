@@ -10,8 +10,8 @@ from aws_lambda_powertools import Logger
 
 from s3_agent_memory import bootstrap
 from s3_agent_memory.domain.access import AccessSettings
-from s3_agent_memory.edge import http_auth
-from s3_agent_memory.edge.mcp_endpoint import McpEndpoint
+from s3_agent_memory.edge.http import auth as http_auth
+from s3_agent_memory.edge.mcp.endpoint import McpEndpoint
 from s3_agent_memory.storage.counting import CountingObjectStore
 from tests.functions.deployment import Answer, answer_of, make_event
 

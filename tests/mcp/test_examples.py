@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from s3_agent_memory.edge.cli import build_parser
+from s3_agent_memory.edge.cli.main import build_parser
 from tests.architecture.project import ROOT
 from tests.functions.stack_process import usual_environment
 

@@ -22,7 +22,7 @@ from tests.mcp.callers import ERAS, ask_client
 from tests.mcp.identity_provider import CLIENT_ID, IdentityProvider
 
 TIMEOUT_SECONDS = 60
-COMMAND = ["-c", "import sys; from s3_agent_memory.edge.cli import main; sys.exit(main())", "serve"]
+COMMAND = ["-c", "import sys; from s3_agent_memory.edge.cli.main import main; sys.exit(main())", "serve"]
 CALLBACK = "http://127.0.0.1:1/callback"
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from s3_agent_memory.domain.clock import to_us
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.memory import Memory
-from s3_agent_memory.index.analyzer import Analyzer
+from s3_agent_memory.index.text.analyzer import Analyzer
 
 K1, B = 0.9, 0.4
 RELEVANCE, RECENCY, IMPORTANCE = 0.7, 0.15, 0.15

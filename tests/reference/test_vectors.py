@@ -7,12 +7,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from s3_agent_memory.index import vector_view
 from s3_agent_memory.index.row import Row
 from s3_agent_memory.index.snapshot import Snapshot
-from s3_agent_memory.index.vector_merge import merge_shards
-from s3_agent_memory.index.vector_shard import KeyedVectors, VectorShard, build_shard, quantise
-from s3_agent_memory.index.vector_view import VectorView
+from s3_agent_memory.index.vectors import view as vector_view
+from s3_agent_memory.index.vectors.merge import merge_shards
+from s3_agent_memory.index.vectors.shard import KeyedVectors, VectorShard, build_shard, quantise
+from s3_agent_memory.index.vectors.view import VectorView
 from tests.unit.index.rows import make_deletion, make_row, make_segment, winners
 
 DIMENSION = 96

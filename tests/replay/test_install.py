@@ -36,7 +36,7 @@ def test_a_store_in_a_temporary_directory_needs_no_other(read_only_directory: Pa
     assert run_bare(code, read_only_directory) == "Alice is vegetarian\n"
 
 
-@pytest.mark.parametrize("module", ["s3_agent_memory", "s3_agent_memory.bootstrap", "s3_agent_memory.edge.cli"])
+@pytest.mark.parametrize("module", ["s3_agent_memory", "s3_agent_memory.bootstrap", "s3_agent_memory.edge.cli.main"])
 def test_importing_writes_nothing(read_only_directory: Path, module: str) -> None:
     run_bare(f"import {module}", read_only_directory, "-W", "error")
     assert list(read_only_directory.iterdir()) == []

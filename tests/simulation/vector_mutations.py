@@ -12,7 +12,7 @@ from unittest.mock import ANY, patch
 import numpy as np
 
 from s3_agent_memory.index.log import EntryVectors
-from s3_agent_memory.index.vector_merge import merge_shards
+from s3_agent_memory.index.vectors.merge import merge_shards
 from s3_agent_memory.service.upkeep import embedding, folder, vector_compactor
 from s3_agent_memory.service.upkeep.vector_compactor import VectorCompactor
 

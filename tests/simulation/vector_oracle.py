@@ -10,7 +10,7 @@ import numpy as np
 
 from s3_agent_memory.index.log import decode_entry
 from s3_agent_memory.index.row import text_key
-from s3_agent_memory.index.vector_shard import KeyedVectors, VectorShard
+from s3_agent_memory.index.vectors.shard import KeyedVectors, VectorShard
 from s3_agent_memory.service.grace import MODEL_GRACE_MS
 from s3_agent_memory.service.stored_index.index_reader import View
 from s3_agent_memory.service.vectoriser import KeyedText, Vectoriser

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from s3_agent_memory import names
-from s3_agent_memory.edge import cli
+from s3_agent_memory.edge.cli import main as cli
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ COMMANDS = (
     "token revoke",
     "cost",
 )
-PROGRAM = [sys.executable, "-c", "import sys; from s3_agent_memory.edge.cli import main; sys.exit(main())"]
+PROGRAM = [sys.executable, "-c", "import sys; from s3_agent_memory.edge.cli.main import main; sys.exit(main())"]
 TIMEOUT_SECONDS = 120
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from s3_agent_memory import bootstrap, errors, names
-from s3_agent_memory.edge import cli_commands
-from s3_agent_memory.edge.cli_errors import describe_error
+from s3_agent_memory.edge.cli import commands as cli_commands
+from s3_agent_memory.edge.cli.errors import describe_error
 from tests.edge.cli.conftest import Run
 
 ALICE = ("-n", "users/alice")

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from s3_agent_memory.bootstrap import MemoryStore
-from s3_agent_memory.edge.cli_transfer import follow
+from s3_agent_memory.edge.cli.transfer import follow
 from tests.edge.cli.conftest import PROGRAM, Run
 
 ALICE = ("-n", "users/alice")

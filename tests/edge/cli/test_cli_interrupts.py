@@ -22,7 +22,8 @@ except BaseException:
 # Runs main() as the installed command does, with a command that does ``COMMAND``.
 SCRIPT = """
 import atexit, os, signal, sys
-from s3_agent_memory.edge import cli, cli_program
+from s3_agent_memory.edge.cli import main as cli
+from s3_agent_memory.edge.cli import program as cli_program
 
 def interrupt():
     os.kill(os.getpid(), signal.SIGINT)

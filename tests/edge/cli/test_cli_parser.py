@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from s3_agent_memory.edge.cli import build_parser
-from s3_agent_memory.edge.cli_errors import UsageError
+from s3_agent_memory.edge.cli.errors import UsageError
+from s3_agent_memory.edge.cli.main import build_parser
 from tests.edge.cli.conftest import COMMANDS, Run
 
 
@@ -107,7 +107,7 @@ def test_the_parser_is_a_plain_argparse_parser() -> None:
 
 def test_help_loads_neither_numpy_nor_boto3_nor_tqdm() -> None:
     code = (
-        "import sys\nfrom s3_agent_memory.edge.cli import build_parser\nbuild_parser().format_help()\n"
+        "import sys\nfrom s3_agent_memory.edge.cli.main import build_parser\nbuild_parser().format_help()\n"
         "print(sorted({'numpy', 'boto3', 'tqdm'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from s3_agent_memory.edge.cli import build_parser
+from s3_agent_memory.edge.cli.main import build_parser
 
 README = Path(__file__).resolve().parents[3] / "README.md"
 EVERYWHERE = {"-h", "--help", "--url", "-n", "--namespace", "--embeddings", "--embedding-model"}

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from s3_agent_memory.bootstrap import MemoryStore
-from s3_agent_memory.edge.cli_output import progress_bar
-from s3_agent_memory.edge.cli_streams import bounded_lines
+from s3_agent_memory.edge.cli.output import progress_bar
+from s3_agent_memory.edge.cli.streams import bounded_lines
 from s3_agent_memory.errors import BackendError, ValidationError
 from s3_agent_memory.service.results import ImportReport, LineError
 from tests.edge.cli.conftest import Run

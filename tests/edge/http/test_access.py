@@ -4,7 +4,7 @@ import pytest
 
 from s3_agent_memory.domain.keys import parse_namespace
 from s3_agent_memory.domain.session_keys import derived_id, session_of
-from s3_agent_memory.edge import http_auth
+from s3_agent_memory.edge.http import auth as http_auth
 from s3_agent_memory.errors import BackendError
 from tests.functions import deployment
 from tests.functions.deployment import Client, fresh_namespace, make_client

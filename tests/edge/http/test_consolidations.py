@@ -2,7 +2,7 @@
 
 import pytest
 
-from s3_agent_memory.edge import http_consolidations
+from s3_agent_memory.edge.http import consolidations as http_consolidations
 from s3_agent_memory.wire.consolidations import ConsolidationAnswer
 from tests.functions.deployment import make_client
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from s3_agent_memory.edge import http_erasures
+from s3_agent_memory.edge.http import erasures as http_erasures
 from s3_agent_memory.wire.erasures import ErasureAnswer
 from tests.functions.deployment import make_client
 

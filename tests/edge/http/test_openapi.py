@@ -7,8 +7,8 @@ from typing import get_args
 
 import pytest
 
-from s3_agent_memory.edge import http_openapi
-from s3_agent_memory.edge.http_routes import ROUTES
+from s3_agent_memory.edge.http import openapi as http_openapi
+from s3_agent_memory.edge.http.routes import ROUTES
 from s3_agent_memory.wire.problems import STATUS_OF_CODE
 from s3_agent_memory.wire.requests import Operation, RememberRequest, SearchRequest, UpdateRequest
 from tests.functions.deployment import Client

@@ -7,7 +7,7 @@ import pytest
 from aws_lambda_powertools import Logger
 
 from s3_agent_memory import bootstrap, errors
-from s3_agent_memory.edge.http_api import HttpApi
+from s3_agent_memory.edge.http.api import HttpApi
 from tests.functions import deployment
 from tests.functions.deployment import Client, make_client
 
@@ -117,7 +117,7 @@ def test_an_unknown_failure_is_logged_with_its_place_and_without_its_text(tmp_pa
         text = log.read()
     failed = next(json.loads(line) for line in text.splitlines() if "request failed" in line)
     assert (failed["error_type"], SECRET in text, "MARKER" in text) == ("RuntimeError", False, False)
-    assert any("http_operations.py" in frame for frame in failed["frames"])
+    assert any("operations.py" in frame for frame in failed["frames"])
 
 
 def test_a_failure_inside_a_batch_keeps_the_results_of_the_others():

@@ -9,9 +9,9 @@ from s3_agent_memory.domain.keys import Namespace
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.memory import Memory
 from s3_agent_memory.domain.validity import MemoryVersion
-from s3_agent_memory.index.analyzer import Analyzer
 from s3_agent_memory.index.row import Row, row_of_memory
 from s3_agent_memory.index.segment import Segment, build_segment
+from s3_agent_memory.index.text.analyzer import Analyzer
 
 SIGNATURE = "english/1"
 ANALYZER = Analyzer()

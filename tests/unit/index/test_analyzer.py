@@ -6,7 +6,7 @@ import unicodedata
 import pytest
 
 from s3_agent_memory.errors import ValidationError
-from s3_agent_memory.index.analyzer import Analyzer
+from s3_agent_memory.index.text.analyzer import Analyzer
 
 ENGLISH = Analyzer()
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from s3_agent_memory.index.analyzer import Analyzer
-from s3_agent_memory.index.english import read_question, text_flags
-from s3_agent_memory.index.expressions import DateRange, Question, TextFlag
+from s3_agent_memory.index.text.analyzer import Analyzer
+from s3_agent_memory.index.text.english import read_question, text_flags
+from s3_agent_memory.index.text.expressions import DateRange, Question, TextFlag
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.limits import Limits
 from s3_agent_memory.domain.memory import Attribution
 from s3_agent_memory.errors import CorruptError
-from s3_agent_memory.index.analyzer import Analyzer
 from s3_agent_memory.index.log import (
     ENTRY_BYTES_MAX,
     WINDOW_COUNT_MAX,
@@ -22,7 +21,8 @@ from s3_agent_memory.index.log import (
     encode_entry,
 )
 from s3_agent_memory.index.row import Row, row_of_memory
-from s3_agent_memory.index.vector_shard import KeyedVectors
+from s3_agent_memory.index.text.analyzer import Analyzer
+from s3_agent_memory.index.vectors.shard import KeyedVectors
 from tests.unit.domain.memories import make_memory
 
 MICROSECONDS = st.integers(min_value=0, max_value=2**63 - 1)

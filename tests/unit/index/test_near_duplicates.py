@@ -9,9 +9,7 @@ from s3_agent_memory.domain.clock import to_datetime
 from s3_agent_memory.domain.keys import parse_namespace
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.memory import Memory
-from s3_agent_memory.index.analyzer import Analyzer
-from s3_agent_memory.index.near_duplicates import NearPairs, jaccard, near_pairs
-from s3_agent_memory.index.near_duplicates_hashing import (
+from s3_agent_memory.index.near_duplicates.hashing import (
     HASH_COUNT,
     WeightedSets,
     neighbours,
@@ -20,9 +18,11 @@ from s3_agent_memory.index.near_duplicates_hashing import (
     term_bands,
     term_signatures,
 )
+from s3_agent_memory.index.near_duplicates.pairs import NearPairs, jaccard, near_pairs
 from s3_agent_memory.index.row import row_of_memory
 from s3_agent_memory.index.segment import Segment, build_segment
 from s3_agent_memory.index.snapshot import Snapshot
+from s3_agent_memory.index.text.analyzer import Analyzer
 
 SEED = 20_261_130
 ANALYZER = Analyzer()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from s3_agent_memory.index.near_duplicates_text import WORD_COUNT_MAX, statement_of
+from s3_agent_memory.index.near_duplicates.statement import WORD_COUNT_MAX, statement_of
 
 SAME = """
 Alice likes tea. | ALICE LIKES TEA

@@ -8,9 +8,9 @@ import pytest
 from s3_agent_memory.domain.memory import Attribution
 from s3_agent_memory.index import signals
 from s3_agent_memory.index.bm25 import Scores
-from s3_agent_memory.index.expressions import DateRange, TextFlag
 from s3_agent_memory.index.snapshot import Snapshot
 from s3_agent_memory.index.terms import AUTHOR_WORD, term_hash
+from s3_agent_memory.index.text.expressions import DateRange, TextFlag
 from tests.unit.index.rows import make_row, make_segment, row_of
 
 ANN = term_hash(AUTHOR_WORD, "ann")

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from s3_agent_memory.errors import ValidationError
-from s3_agent_memory.index import vector_merge
-from s3_agent_memory.index.vector_merge import merge_shards
-from s3_agent_memory.index.vector_shard import VectorShard, build_shard
+from s3_agent_memory.index.vectors import merge as vector_merge
+from s3_agent_memory.index.vectors.merge import merge_shards
+from s3_agent_memory.index.vectors.shard import VectorShard, build_shard
 from tests.unit.index.vectors import DIMENSION, MODEL, contents, keyed, make_shard, unit_vectors
 
 

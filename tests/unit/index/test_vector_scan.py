@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from s3_agent_memory.errors import ValidationError
-from s3_agent_memory.index import vector_scan
-from s3_agent_memory.index.vector_layout import DIMENSION_MAX, sign_bits
-from s3_agent_memory.index.vector_scan import QueryVector, dot_products, hamming_distances, radius_of
+from s3_agent_memory.index.vectors import scan as vector_scan
+from s3_agent_memory.index.vectors.layout import DIMENSION_MAX, sign_bits
+from s3_agent_memory.index.vectors.scan import QueryVector, dot_products, hamming_distances, radius_of
 from tests.unit.index.vectors import unit_vectors
 
 

@@ -11,8 +11,8 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 from s3_agent_memory.errors import CorruptError, ValidationError
 from s3_agent_memory.index.column_file import decode_columns, encode_columns
-from s3_agent_memory.index.vector_layout import COLUMN_DTYPES, DIMENSION_MAX, MAGIC
-from s3_agent_memory.index.vector_shard import KeyedVectors, VectorShard, build_shard, quantise
+from s3_agent_memory.index.vectors.layout import COLUMN_DTYPES, DIMENSION_MAX, MAGIC
+from s3_agent_memory.index.vectors.shard import KeyedVectors, VectorShard, build_shard, quantise
 from tests.unit.index.vectors import DIMENSION, MODEL, contents, keyed, make_shard, segment_of, unit_vectors
 
 FLOATS = st.floats(-(2.0**60), 2.0**60, width=32)

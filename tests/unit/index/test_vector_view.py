@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from s3_agent_memory.errors import ValidationError
-from s3_agent_memory.index import vector_view
 from s3_agent_memory.index.snapshot import Snapshot
-from s3_agent_memory.index.vector_scan import QueryVector
-from s3_agent_memory.index.vector_view import VectorView
+from s3_agent_memory.index.vectors import view as vector_view
+from s3_agent_memory.index.vectors.scan import QueryVector
+from s3_agent_memory.index.vectors.view import VectorView
 from tests.unit.index.vectors import DIMENSION, make_shard, segment_of, unit_vectors
 
 AXES = np.eye(DIMENSION, dtype=np.float32)

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from s3_agent_memory.index.segment import Segment
-from s3_agent_memory.index.vector_shard import KeyedVectors, VectorShard, build_shard, quantise
+from s3_agent_memory.index.vectors.shard import KeyedVectors, VectorShard, build_shard, quantise
 from tests.unit.index.rows import make_deletion, make_row, make_segment
 
 MODEL = "model/1"

@@ -6,11 +6,11 @@ import numpy as np
 
 from s3_agent_memory.domain.memory import Memory
 from s3_agent_memory.errors import CorruptError
-from s3_agent_memory.index.analyzer import Analyzer
 from s3_agent_memory.index.log import decode_entry
 from s3_agent_memory.index.row import Row, row_of_memory
 from s3_agent_memory.index.segment import Segment
-from s3_agent_memory.index.vector_shard import VectorShard
+from s3_agent_memory.index.text.analyzer import Analyzer
+from s3_agent_memory.index.vectors.shard import VectorShard
 
 
 class Traces:

@@ -7,7 +7,7 @@ import numpy as np
 
 from s3_agent_memory.bootstrap import Parts
 from s3_agent_memory.index.row import text_key
-from s3_agent_memory.index.vector_shard import VectorShard
+from s3_agent_memory.index.vectors.shard import VectorShard
 from s3_agent_memory.service.results import Consistency, EmbeddingReport
 from s3_agent_memory.service.stored_index.index_reader import View
 from tests.fakes.embedder import FakeEmbedder

@@ -12,7 +12,7 @@ from s3_agent_memory.domain.limits import Limits
 from s3_agent_memory.domain.ranking import Ranking
 from s3_agent_memory.embedding.checked import adapt
 from s3_agent_memory.embedding.port import BareEmbedder
-from s3_agent_memory.index.analyzer import Analyzer
+from s3_agent_memory.index.text.analyzer import Analyzer
 from s3_agent_memory.service.consolidation.parts import assemble_consolidations
 from s3_agent_memory.service.erasure.index_purger import IndexPurger
 from s3_agent_memory.service.erasure.parts import assemble_eraser

@@ -19,8 +19,8 @@ from s3_agent_memory.domain.validity import MemoryVersion
 from s3_agent_memory.errors import CorruptError, ValidationError
 from s3_agent_memory.index.manifest import MODEL_LENGTH_MAX
 from s3_agent_memory.index.row import Row
-from s3_agent_memory.index.vector_layout import DIMENSION_MAX
-from s3_agent_memory.index.vector_shard import KeyedVectors
+from s3_agent_memory.index.vectors.layout import DIMENSION_MAX
+from s3_agent_memory.index.vectors.shard import KeyedVectors
 
 SCHEMA_VERSION: Final = 2
 # A memory of 16 KiB text, 256 filter values and a vector for each of its windows stays far below this.

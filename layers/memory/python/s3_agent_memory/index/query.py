@@ -13,12 +13,12 @@ from typing import Final, Self
 import numpy as np
 
 from s3_agent_memory.domain.ranking import Signals
-from s3_agent_memory.index.analyzer import Analyzer
 from s3_agent_memory.index.bm25 import TermPostings
 from s3_agent_memory.index.eligibility import Eligibility
-from s3_agent_memory.index.expressions import Question
 from s3_agent_memory.index.snapshot import Snapshot
 from s3_agent_memory.index.terms import AUTHOR_WORD, BODY, term_hash
+from s3_agent_memory.index.text.analyzer import Analyzer
+from s3_agent_memory.index.text.expressions import Question
 
 _PIECE: Final = re.compile(r"[^\W_]+(?:['’]s\b)?")
 _SPACE: Final = re.compile(r"\s+")

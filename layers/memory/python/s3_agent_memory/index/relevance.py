@@ -17,15 +17,15 @@ from s3_agent_memory.domain.ranking import Ranking
 from s3_agent_memory.index import signals
 from s3_agent_memory.index.bm25 import Scores, TermPostings, inverse_document_frequency, score_postings
 from s3_agent_memory.index.eligibility import Eligibility
-from s3_agent_memory.index.expressions import TextFlag
 from s3_agent_memory.index.id_table import Positions
 from s3_agent_memory.index.query import Query
 from s3_agent_memory.index.snapshot import Snapshot
+from s3_agent_memory.index.text.expressions import TextFlag
 from s3_agent_memory.index.top_k import top_candidates
 from s3_agent_memory.index.window_bm25 import WindowShape, score_windows, windows_of
 
 if TYPE_CHECKING:
-    from s3_agent_memory.index.vector_view import VectorView
+    from s3_agent_memory.index.vectors.view import VectorView
 
 WORD_CANDIDATE_COUNT: Final = 4_096
 NEAR_CANDIDATE_COUNT: Final = 1_024

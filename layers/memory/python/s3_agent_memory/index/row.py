@@ -13,8 +13,8 @@ from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.memory import Attribution, Memory
 from s3_agent_memory.domain.timestamps import parse_timestamp
 from s3_agent_memory.domain.validity import MemoryVersion
-from s3_agent_memory.index.analyzer import Analyzer
 from s3_agent_memory.index.terms import AUTHOR_WORD, BODY, filter_terms, term_hash
+from s3_agent_memory.index.text.analyzer import Analyzer
 
 KINDS: Final = (Kind.SEMANTIC, Kind.EPISODIC, Kind.PROCEDURAL)
 """Kinds in the order of their stored codes 0, 1, 2."""

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from s3_agent_memory.index.bm25 import Scores, TermPostings
-from s3_agent_memory.index.expressions import DateRange, TextFlag
 from s3_agent_memory.index.id_table import Positions
 from s3_agent_memory.index.snapshot import Snapshot
 from s3_agent_memory.index.terms import AUTHOR_WORD, term_hash
+from s3_agent_memory.index.text.expressions import DateRange, TextFlag
 
 Values = npt.NDArray[np.float64]
 

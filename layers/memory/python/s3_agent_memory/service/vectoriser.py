@@ -11,7 +11,7 @@ from s3_agent_memory.embedding.port import Embedder
 from s3_agent_memory.embedding.windows import embed_windows
 from s3_agent_memory.errors import EmbeddingError
 from s3_agent_memory.index.log import WINDOW_COUNT_MAX, EntryVectors
-from s3_agent_memory.index.vector_shard import KeyedVectors, quantise
+from s3_agent_memory.index.vectors.shard import KeyedVectors, quantise
 
 logger = logging.getLogger(__name__)
 

@@ -36,7 +36,7 @@ from s3_agent_memory.index.manifest import Manifest
 from s3_agent_memory.index.row import etag_hash
 from s3_agent_memory.index.segment import Segment
 from s3_agent_memory.index.snapshot import Snapshot
-from s3_agent_memory.index.vector_shard import VectorShard
+from s3_agent_memory.index.vectors.shard import VectorShard
 from s3_agent_memory.service.erasure.records import ErasureRecords
 from s3_agent_memory.service.grace import ORPHAN_AGE_MS, WRITE_AGE_MAX_MS
 from s3_agent_memory.service.listing import pages

@@ -23,8 +23,8 @@ from s3_agent_memory.domain.memory import Memory
 from s3_agent_memory.domain.validity import Moment
 from s3_agent_memory.errors import CorruptError
 from s3_agent_memory.index.id_table import Positions
-from s3_agent_memory.index.near_duplicates import jaccard, near_pairs
-from s3_agent_memory.index.near_duplicates_text import Statement, statement_of
+from s3_agent_memory.index.near_duplicates.pairs import jaccard, near_pairs
+from s3_agent_memory.index.near_duplicates.statement import Statement, statement_of
 from s3_agent_memory.index.row import KIND_CODES, KINDS
 from s3_agent_memory.service.results import Progress, no_progress
 from s3_agent_memory.service.runtime import Runtime

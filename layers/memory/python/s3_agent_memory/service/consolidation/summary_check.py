@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from s3_agent_memory.index.near_duplicates_text import statement_of
-from s3_agent_memory.index.near_duplicates_words import NEGATIONS
+from s3_agent_memory.index.near_duplicates.statement import statement_of
+from s3_agent_memory.index.near_duplicates.words import NEGATIONS
 
 _TENSE: Final = "|"
 

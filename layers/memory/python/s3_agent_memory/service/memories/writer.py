@@ -27,9 +27,9 @@ from s3_agent_memory.errors import (
     UnknownOutcomeError,
     ValidationError,
 )
-from s3_agent_memory.index.analyzer import Analyzer
 from s3_agent_memory.index.log import LogEntry, encode_entry
 from s3_agent_memory.index.row import embedded_text, row_of_memory, row_of_tombstone
+from s3_agent_memory.index.text.analyzer import Analyzer
 from s3_agent_memory.service.file_writer import write_once
 from s3_agent_memory.service.memories.history import History
 from s3_agent_memory.service.runtime import Runtime

@@ -2,8 +2,8 @@
 
 from s3_agent_memory.domain.keys import Namespace, head_key
 from s3_agent_memory.errors import ValidationError
-from s3_agent_memory.index.analyzer import Analyzer
 from s3_agent_memory.index.manifest import Manifest
+from s3_agent_memory.index.text.analyzer import Analyzer
 from s3_agent_memory.service.stored_index.head import IndexBrokenError
 
 

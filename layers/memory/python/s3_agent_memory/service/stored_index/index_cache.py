@@ -10,8 +10,8 @@ from s3_agent_memory.domain.keys import Namespace
 from s3_agent_memory.index.log import LogEntry
 from s3_agent_memory.index.segment import Segment
 from s3_agent_memory.index.snapshot import Snapshot
-from s3_agent_memory.index.vector_shard import VectorShard
-from s3_agent_memory.index.vector_view import VectorView
+from s3_agent_memory.index.vectors.shard import VectorShard
+from s3_agent_memory.index.vectors.view import VectorView
 from s3_agent_memory.service.stored_index.file_cache import FileCache
 from s3_agent_memory.service.stored_index.head import Head
 

@@ -11,13 +11,13 @@ from typing import Final
 from s3_agent_memory.domain.keys import Namespace, log_prefix, memory_prefix, parse_truth_key, segment_key
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.errors import CorruptError, ThrottledError
-from s3_agent_memory.index.analyzer import Analyzer
 from s3_agent_memory.index.log import ENTRY_BYTES_MAX, LogEntry, decode_entry
 from s3_agent_memory.index.manifest import Manifest
 from s3_agent_memory.index.row import Row
 from s3_agent_memory.index.segment import Segment, build_segment
 from s3_agent_memory.index.snapshot import Snapshot
-from s3_agent_memory.index.vector_view import VectorView
+from s3_agent_memory.index.text.analyzer import Analyzer
+from s3_agent_memory.index.vectors.view import VectorView
 from s3_agent_memory.service.grace import READ_GAP_MS, WRITE_AGE_MAX_MS
 from s3_agent_memory.service.results import Consistency
 from s3_agent_memory.service.runtime import Runtime

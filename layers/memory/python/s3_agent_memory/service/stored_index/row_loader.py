@@ -7,8 +7,8 @@ from typing import Final
 from s3_agent_memory.domain.keys import Namespace, TruthKey, tombstone_key
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.errors import CorruptError
-from s3_agent_memory.index.analyzer import Analyzer
 from s3_agent_memory.index.row import Row, row_of_memory, row_of_tombstone
+from s3_agent_memory.index.text.analyzer import Analyzer
 from s3_agent_memory.service.runtime import Runtime
 from s3_agent_memory.service.truth import PresentMemory, Truth, decode_present, decode_present_tombstone, is_dead
 from s3_agent_memory.storage.port import ReadResult

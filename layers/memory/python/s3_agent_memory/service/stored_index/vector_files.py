@@ -6,7 +6,7 @@ from s3_agent_memory.domain.ids import new_file_name
 from s3_agent_memory.domain.keys import Namespace, vector_key
 from s3_agent_memory.errors import CorruptError
 from s3_agent_memory.index.manifest import VectorRef
-from s3_agent_memory.index.vector_shard import KeyedVectors, VectorShard, build_shard
+from s3_agent_memory.index.vectors.shard import KeyedVectors, VectorShard, build_shard
 from s3_agent_memory.service.file_writer import write_once
 from s3_agent_memory.service.runtime import Runtime
 from s3_agent_memory.service.stored_index.index_cache import IndexCache

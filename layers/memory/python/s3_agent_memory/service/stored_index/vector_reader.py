@@ -6,8 +6,8 @@ from s3_agent_memory.domain.keys import Namespace, log_prefix
 from s3_agent_memory.index.log import LogEntry
 from s3_agent_memory.index.manifest import Manifest
 from s3_agent_memory.index.snapshot import Snapshot
-from s3_agent_memory.index.vector_shard import VectorShard, build_shard
-from s3_agent_memory.index.vector_view import VectorView
+from s3_agent_memory.index.vectors.shard import VectorShard, build_shard
+from s3_agent_memory.index.vectors.view import VectorView
 from s3_agent_memory.service.stored_index.index_cache import Contents
 from s3_agent_memory.service.stored_index.vector_files import VectorFiles
 

@@ -11,10 +11,10 @@ from collections.abc import Collection
 
 from s3_agent_memory.domain.keys import Namespace, memory_prefix, parse_truth_key
 from s3_agent_memory.domain.kinds import Kind
-from s3_agent_memory.index.analyzer import Analyzer
 from s3_agent_memory.index.log import LogEntry
 from s3_agent_memory.index.manifest import Manifest, add_fold, is_fenced, stamp
 from s3_agent_memory.index.row import Row
+from s3_agent_memory.index.text.analyzer import Analyzer
 from s3_agent_memory.service.grace import UPLOAD_AGE_MAX_MS
 from s3_agent_memory.service.listing import pages
 from s3_agent_memory.service.memories.writer import MemoryWriter

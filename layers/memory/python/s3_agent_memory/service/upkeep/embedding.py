@@ -24,7 +24,7 @@ from s3_agent_memory.index.manifest import (
     stamp,
 )
 from s3_agent_memory.index.row import RowMeta, embedded_text, text_key
-from s3_agent_memory.index.vector_shard import KeyedVectors
+from s3_agent_memory.index.vectors.shard import KeyedVectors
 from s3_agent_memory.service.grace import MODEL_GRACE_MS, UPLOAD_AGE_MAX_MS
 from s3_agent_memory.service.results import Consistency, EmbeddingReport, Progress, no_progress
 from s3_agent_memory.service.runtime import Runtime

@@ -6,9 +6,9 @@ from typing import Final
 from s3_agent_memory.domain.keys import Namespace, memory_prefix, tombstone_prefix
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.errors import ConflictError
-from s3_agent_memory.index.analyzer import Analyzer
 from s3_agent_memory.index.manifest import Manifest, SegmentRef, is_fenced, note_fold, replace_segments, stamp
 from s3_agent_memory.index.row import Row
+from s3_agent_memory.index.text.analyzer import Analyzer
 from s3_agent_memory.service.grace import DELETION_AGE_MS, UPLOAD_AGE_MAX_MS
 from s3_agent_memory.service.listing import truth_pages
 from s3_agent_memory.service.results import Progress, ReindexReport, no_progress

@@ -14,9 +14,9 @@ from s3_agent_memory.domain.keys import Namespace
 from s3_agent_memory.index.manifest import Manifest, VectorRef, is_fenced, replace_vectors, stamp
 from s3_agent_memory.index.merge_policy import choose_vector_merge
 from s3_agent_memory.index.snapshot import Snapshot
-from s3_agent_memory.index.vector_merge import merge_shards
-from s3_agent_memory.index.vector_shard import VectorShard
-from s3_agent_memory.index.vector_view import VectorView
+from s3_agent_memory.index.vectors.merge import merge_shards
+from s3_agent_memory.index.vectors.shard import VectorShard
+from s3_agent_memory.index.vectors.view import VectorView
 from s3_agent_memory.service.grace import UPLOAD_AGE_MAX_MS
 from s3_agent_memory.service.results import Consistency
 from s3_agent_memory.service.runtime import Runtime

@@ -1,0 +1,1 @@
+"""Which memories say the same."""

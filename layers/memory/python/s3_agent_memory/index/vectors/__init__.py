@@ -1,0 +1,1 @@
+"""Vectors in immutable shards, and the nearest of them."""
