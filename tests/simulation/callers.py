@@ -13,6 +13,7 @@ from s3_agent_memory.domain.keys import TruthKey, parse_namespace, parse_truth_k
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.memory import Memory
 from s3_agent_memory.service.upkeep.embedding_worker import RESERVE_MS
+from tests.simulation.feed_consumer import FeedConsumer
 from tests.simulation.oracle import Op, Oracle
 from tests.simulation.world import SECOND_US, Actor, Request, ViolationError, World, folder_of
 
@@ -34,6 +35,7 @@ class Callers:
         chosen: ids that callers choose themselves.
         created: ids the product made, with their kinds.
         events: keys that change notifications were sent for and not consumed yet.
+        consumer: follows the event feed.
     """
 
     def __init__(self, world: World, oracle: Oracle, *, id_count: int, create_count_max: int) -> None:
@@ -41,6 +43,7 @@ class Callers:
         self.oracle = oracle
         self.rng: random.Random = world.rng
         self.events: list[str] = []
+        self.consumer = FeedConsumer(oracle, NAMESPACE)
         self.chosen = [f"id-{number}" for number in range(id_count)]
         self.created: list[tuple[str, Kind]] = []
         self.create_count_max = create_count_max
@@ -174,23 +177,32 @@ class Callers:
         return self._start(op, call)
 
     def import_(self, parts: Parts) -> Op:
-        chosen = self._any_id()
-        op = self.oracle.begin("import", chosen)
-        line = {
-            "id": chosen,
-            "kind": self._kind_for(chosen).value,
+        """Import some lines; without an indexer they become visible together, by one segment and no log entry."""
+        chosen = list(dict.fromkeys(self._any_id() for _ in range(self.rng.choice([1, 1, 2, 3]))))
+        ops = [self.oracle.begin("import", memory_id) for memory_id in chosen]
+        lines = [json.dumps(self._line(memory_id, op)) for memory_id, op in zip(chosen, ops, strict=True)]
+        overwrite, resurrect = self.rng.random() < 0.5, self.rng.random() < 0.5
+
+        def call() -> None:
+            report = parts.memories.import_(NAMESPACE, lines, overwrite=overwrite, resurrect=resurrect)
+            is_stored = report.imported + report.overwritten == len(lines)
+            for op in ops:
+                if is_stored:
+                    self.oracle.acknowledge_version(op, op.memory_id or "", op.landings[-1].version)
+                else:
+                    # The report has no ids: any of the lines may be the one that was stored.
+                    self.oracle.end(op, "crash")
+
+        return self._spanning(self._start(ops[0], call), ops[1:], answer="crash")
+
+    def _line(self, memory_id: str, op: Op) -> dict[str, object]:
+        return {
+            "id": memory_id,
+            "kind": self._kind_for(memory_id).value,
             "content": f"common {op.mark}",
             "created_at": "2023-01-01T00:00:00Z",
             "version": self.rng.choice([1, 1, 3]),
         }
-
-        def call() -> None:
-            parts.memories.import_(
-                NAMESPACE, [json.dumps(line)], overwrite=self.rng.random() < 0.5, resurrect=self.rng.random() < 0.5
-            )
-            self.oracle.end(op, "crash")
-
-        return self._start(op, call)
 
     # --- readers ------------------------------------------------------------------------------------------------------
 
@@ -236,6 +248,11 @@ class Callers:
             self.oracle.check_read(op, page.memories, self.ids())
 
         return self._start(op, call)
+
+    def follow(self, parts: Parts) -> Op:
+        """Read a page of the event feed."""
+        limit = self.rng.choice([1, 2, 100])
+        return self.function("follow", lambda: self.consumer.read(parts, limit))
 
     # --- functions ----------------------------------------------------------------------------------------------------
 
@@ -379,8 +396,8 @@ class Callers:
         actor.on_effect = on_effect
         return op
 
-    def _spanning(self, op: Op, ops: list[Op]) -> Op:
-        """Let a call that may forget many ids count as something that may forget each of them, as long as it runs."""
+    def _spanning(self, op: Op, ops: list[Op], *, answer: str = "pruned") -> Op:
+        """Let a call that may change many ids count as something that may change each of them, as long as it runs."""
         actor = actor_of(op)
         original_effect, original_pending, original_crash, run = (
             actor.on_effect,
@@ -401,7 +418,8 @@ class Callers:
 
         def finish() -> None:
             for item in ops:
-                self.oracle.end(item, "pruned")
+                if item.answer is None:
+                    self.oracle.end(item, answer)
 
         def on_crash() -> None:
             original_crash()

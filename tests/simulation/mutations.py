@@ -38,6 +38,7 @@ from s3_agent_memory.service.truth import PresentTombstone, decode_present
 from s3_agent_memory.service.upkeep import collector, compactor, folder, sweeper
 from s3_agent_memory.service.upkeep.folder import Folder
 from s3_agent_memory.storage.retry import Doubt
+from tests.simulation.transfer_mutations import TRANSFER_MUTATIONS
 from tests.simulation.vector_mutations import VECTOR_MUTATIONS
 
 _FOREVER_MS = 10**15
@@ -434,7 +435,7 @@ MUTATIONS: dict[str, Mutation] = {
         lambda: [_set(module, "is_fenced", lambda *_: False) for module in (folder, compactor)],
         SCRIPTED,
     ),
-    **{name: Mutation(*mistake) for name, mistake in VECTOR_MUTATIONS.items()},
+    **{name: Mutation(*mistake) for name, mistake in {**VECTOR_MUTATIONS, **TRANSFER_MUTATIONS}.items()},
 }
 
 

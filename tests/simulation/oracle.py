@@ -131,15 +131,18 @@ class Oracle:
 
     def acknowledge(self, op: Op, memory: Memory) -> None:
         """A write was acknowledged with this memory."""
+        self.acknowledge_version(op, memory.id, memory.version)
+
+    def acknowledge_version(self, op: Op, memory_id: str, version: int) -> None:
+        """A write was acknowledged, and this version is what it wrote."""
         self.end(op, "ack")
-        memory_id = memory.id
-        mine = [landing for landing in op.landings if landing.version == memory.version]
+        mine = [landing for landing in op.landings if landing.version == version]
         if not any(landing.was_live for landing in mine):
-            self.fail(f"acknowledged a version that never was live: {memory_id} v{memory.version}")
-        if any(other.version == memory.version for other in self.acked[memory_id]):
-            self.fail(f"two acknowledged writes of {memory_id} have version {memory.version}")
+            self.fail(f"acknowledged a version that never was live: {memory_id} v{version}")
+        if any(other.version == version for other in self.acked[memory_id]):
+            self.fail(f"two acknowledged writes of {memory_id} have version {version}")
         landed = min(landing.tick for landing in mine)
-        self.acked[memory_id].append(Acknowledged(landed, self.world.tick, memory.version, mine[0].expires_us))
+        self.acked[memory_id].append(Acknowledged(landed, self.world.tick, version, mine[0].expires_us))
 
     def refuse(self, op: Op, answer: str) -> None:
         """A write or forget was refused; the answer must fit some moment of the call."""

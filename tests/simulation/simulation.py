@@ -13,6 +13,7 @@ from s3_agent_memory.domain.keys import Namespace, parse_namespace, parse_truth_
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.index import merge_policy
 from s3_agent_memory.service import grace
+from s3_agent_memory.service.events import feed
 from s3_agent_memory.service.grace import LOG_GRACE_MS, ORPHAN_AGE_MS, TRASH_GRACE_MS
 from s3_agent_memory.service.results import Consistency
 from s3_agent_memory.service.stored_index.head import IndexBrokenError
@@ -23,6 +24,7 @@ from s3_agent_memory.storage.retry import RetryPolicy
 from tests.fakes.embedder import FakeEmbedder
 from tests.simulation import profiles
 from tests.simulation.callers import NAMESPACE, Callers
+from tests.simulation.feed_consumer import PAGE_COUNT_MAX
 from tests.simulation.oracle import ROOT, Op, Oracle
 from tests.simulation.ports import SimulatedClock, SimulatedEntropy, SimulatedObjectStore
 from tests.simulation.world import SECOND_US, Result, SimObject, ViolationError, World
@@ -124,7 +126,7 @@ class Simulation:
         """Merge small groups, and let deletion rows grow old within one seed: rare things happen often."""
         with ExitStack() as stack:
             stack.enter_context(patch.object(merge_policy, "FAN_OUT", self.fan_out))
-            for module in (compactor, sweeper, reindexer):
+            for module in (compactor, sweeper, reindexer, feed):
                 # A mutation may have set it already.
                 if module.DELETION_AGE_MS == grace.DELETION_AGE_MS:
                     stack.enter_context(patch.object(module, "DELETION_AGE_MS", DELETION_AGE_MS))
@@ -192,6 +194,9 @@ class Simulation:
             self.alone("prune")
             self.alone("embed_all")
             self.alone("sweep")
+            if wait_ms == 2 * LOG_GRACE_MS:
+                # Now, and not only when a cursor of before is too old for anything.
+                self._check_feed()
         self.alone("recall")
         self.alone("list")
 
@@ -212,7 +217,19 @@ class Simulation:
             if len(self.oracle.versions(memory_id)) > len(self.oracle.live(memory_id)):
                 raise ViolationError(f"a dead object of {memory_id} remains")
             self.alone("get", memory_id=memory_id)
+        self._check_feed()
         self._check_index()
+
+    def _check_feed(self) -> None:
+        """Whoever follows the feed to its end knows what is there."""
+        consumer, more = self.callers.consumer, [True]
+        parts = self.instances[0]
+        for _ in range(PAGE_COUNT_MAX):
+            self._run_alone(self.callers.function("follow", lambda: more.append(consumer.read(parts, 3))))
+            if not more[-1]:
+                consumer.check_complete(self.callers.ids())
+                return
+        raise ViolationError(f"the feed has no end after {PAGE_COUNT_MAX} pages")
 
     def _check_vectors(self) -> None:
         """Every memory has a vector of the one model that is left, and no shard holds anything else."""

@@ -263,6 +263,31 @@ def test_a_cursor_is_too_old_when_the_segments_it_stands_on_are_collected(world:
     assert again.alive == truth_of(world)
 
 
+def test_a_cursor_that_stands_on_the_log_ends_before_the_index_can_have_dropped_a_deletion(world: World) -> None:
+    """What it was told from the log is in no segment that it names, so nothing of it can be missed there."""
+    remember(world, "gone")
+    consumer = Consumer(world)
+    consumer.poll()
+    world.memories.forget(NAMESPACE, "gone")
+    world.clean_up_log()
+    world.clock.advance(2 * DELETION_AGE_MS / 1_000)
+    merge_all(world)
+    with pytest.raises(CursorTooOldError, match="start again"):
+        consumer.poll()
+
+
+def test_a_cursor_that_stands_on_the_log_serves_for_days(world: World) -> None:
+    remember(world, "gone")
+    consumer = Consumer(world)
+    consumer.poll()
+    world.memories.forget(NAMESPACE, "gone")
+    world.clean_up_log()
+    world.clock.advance(DELETION_AGE_MS / 4_000)
+    merge_all(world)
+    consumer.poll()
+    assert consumer.alive == truth_of(world)
+
+
 def test_a_cursor_serves_for_a_long_time_if_nothing_is_merged(world: World) -> None:
     remember(world, "a")
     world.fold()
@@ -288,7 +313,9 @@ def test_changes_beyond_what_a_cursor_remembers_are_told_when_they_are_folded(wo
 
 def test_a_cursor_fits_into_a_url(world: World) -> None:
     names = [f"{number:013d}-{'f' * 16}" for number in range(60)]
-    full = FeedCursor(frozenset(names), (names[0], 7), {2**64 - 1 - n: 2**64 - 1 for n in range(SEEN_COUNT_MAX)})
+    full = FeedCursor(
+        frozenset(names), (names[0], 7), {2**64 - 1 - n: 2**64 - 1 for n in range(SEEN_COUNT_MAX)}, 10**13
+    )
     text = full.encode(PLACE)
     assert len(text) < CURSOR_LENGTH_MAX
     assert decode_cursor(text, PLACE) == full

@@ -30,11 +30,13 @@ class FeedCursor:
         segments: ids of segments whose rows it knows.
         partial: a segment of which it knows the rows before a position, and that position.
         seen: log entries whose change it knows, by ``entry_hash``, and the change, by ``change_hash``.
+        made_ms: when it was made, or earlier.
     """
 
     segments: frozenset[str] = frozenset()
     partial: tuple[str, int] | None = None
     seen: Mapping[int, int] = field(default_factory=dict)
+    made_ms: int = 0
 
     def start_in(self, segment_id: str) -> int:
         """Return the position of the first row of a segment that is not known."""
@@ -42,7 +44,7 @@ class FeedCursor:
 
     def encode(self, namespace: Namespace) -> str:
         """Return the cursor as text that fits into a URL."""
-        head = encode_json([_place(namespace), sorted(self.segments), self.partial])
+        head = encode_json([_place(namespace), sorted(self.segments), self.partial, self.made_ms])
         seen = np.array(list(self.seen.items()), "<u8").tobytes()
         return base64.urlsafe_b64encode(len(head).to_bytes(4, "big") + head + seen).decode().rstrip("=")
 
@@ -58,20 +60,20 @@ def decode_cursor(text: object, namespace: Namespace) -> FeedCursor:
     try:
         body = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         length = int.from_bytes(body[:4], "big")
-        place, segments, partial = _checked_head(decode_json(body[4 : 4 + length]))
+        place, segments, partial, made_ms = _checked_head(decode_json(body[4 : 4 + length]))
         pairs = np.frombuffer(body[4 + length :], "<u8").reshape(-1, 2).tolist()
     except (binascii.Error, ValueError, ValidationError):
         raise ValidationError(_WRONG) from None
     if place != _place(namespace) or len(pairs) > SEEN_COUNT_MAX:
         raise ValidationError(_WRONG)
-    return FeedCursor(segments, partial, dict(pairs))
+    return FeedCursor(segments, partial, dict(pairs), made_ms)
 
 
-def _checked_head(head: object) -> tuple[str, frozenset[str], tuple[str, int] | None]:
+def _checked_head(head: object) -> tuple[str, frozenset[str], tuple[str, int] | None, int]:
     match head:
-        case [str(place), [*segments], None]:
+        case [str(place), [*segments], None, int(made_ms)]:
             partial = None
-        case [str(place), [*segments], [str(name), int(position)]] if 0 <= position < 2**32:
+        case [str(place), [*segments], [str(name), int(position)], int(made_ms)] if 0 <= position < 2**32:
             partial = (name, position)
         case _:
             raise ValidationError(_WRONG)
@@ -79,7 +81,7 @@ def _checked_head(head: object) -> tuple[str, frozenset[str], tuple[str, int] | 
     is_partial_sound = partial is None or _is_name(partial[0])
     if len(segments) > _SEGMENT_COUNT_MAX or len(names) < len(segments) or not is_partial_sound:
         raise ValidationError(_WRONG)
-    return place, names, partial
+    return place, names, partial, made_ms
 
 
 def _is_name(name: object) -> TypeGuard[str]:

@@ -6,11 +6,12 @@ name, a fold that lands late, and an import of old memories are new files like a
 
 A merge replaces segments that a consumer knows by one that it does not know. As long as the replaced ones can still be
 read, their rows are told apart from new ones, and a memory that is in neither is found out. Once they are collected
-the cursor is too old, and that is said.
+the cursor is too old, and that is said. What was told from the log alone is in no segment that the cursor names: such a
+cursor ends before the index can have dropped the row of a deletion that came after it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
@@ -31,12 +32,14 @@ from s3_agent_memory.service.events.cursor import (
     entry_hash,
 )
 from s3_agent_memory.service.events.rows import NewRows, events_of
+from s3_agent_memory.service.grace import DELETION_AGE_MS
 from s3_agent_memory.service.runtime import Runtime
 from s3_agent_memory.service.stored_index.head import HeadStore, IndexBrokenError
 from s3_agent_memory.service.stored_index.index_reader import IndexReader
 from s3_agent_memory.service.truth import Truth
 
 _ATTEMPT_COUNT_MAX: Final = 8
+_TOO_OLD: Final = "the cursor is too old: list the memories, then start again without a cursor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,12 @@ class EventsFeed:
             IndexBrokenError: the index must be rebuilt.
             ThrottledError: the index changed too fast to be read, several times over.
         """
+        # Before anything is read: what is deleted later leaves a row for a long time from then on.
+        now_ms = self._runtime.now_ms()
         known = FeedCursor() if cursor in (None, NOW) else decode_cursor(cursor, namespace)
+        if known.seen and now_ms - known.made_ms > DELETION_AGE_MS // 2:
+            raise CursorTooOldError(_TOO_OLD)
+        known = replace(known, made_ms=now_ms)
         broken: IndexBrokenError | None = None
         for _ in range(_ATTEMPT_COUNT_MAX):
             try:
@@ -128,9 +136,7 @@ class EventsFeed:
         try:
             return self._reader.segments(namespace, sorted(segment_ids))
         except IndexBrokenError as error:
-            raise CursorTooOldError(
-                "the cursor is too old: list the memories, then start again without a cursor"
-            ) from error
+            raise CursorTooOldError(_TOO_OLD) from error
 
     def _page(self, namespace: Namespace, known: FeedCursor, present: _Present, limit: int) -> EventPage:
         events: list[Event] = []
@@ -143,7 +149,7 @@ class EventsFeed:
                 events += events_of(row)
             if len(rows) > left:
                 partial = (segment_id, rows[left][0])
-                cursor = FeedCursor(frozenset(done), partial, known.seen)
+                cursor = FeedCursor(frozenset(done), partial, known.seen, known.made_ms)
                 return EventPage(events=tuple(events), cursor=cursor.encode(namespace), has_more=True)
             left -= len(rows)
             done.add(segment_id)
@@ -191,7 +197,7 @@ def _after(present: _Present, known: FeedCursor, told: Mapping[int, LogEntry]) -
     listed: Sequence[tuple[int, bool]] = [item for item in present.log_hashes.items() if item[0] in changes]
     by_need = sorted(listed, key=lambda item: not item[1])
     seen = {entry: changes[entry] for entry, _ in by_need[:SEEN_COUNT_MAX]}
-    return FeedCursor(present.manifest.segment_ids, None, seen)
+    return FeedCursor(present.manifest.segment_ids, None, seen, known.made_ms)
 
 
 def _hash_of(row: RowMeta) -> int:
