@@ -40,7 +40,11 @@ REPLY = Limit(
     value=30,
     source="https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-quotas.html",
 )
-MEMORY = Limit(name="MB of memory of the API function", value=896, source="infra/function_table.py")
+INDEX_MEMORY = Limit(
+    name="MB that the API function keeps of index files",
+    value=448,
+    source="half of memory_mb, infra/function_table.py",
+)
 INDEXERS = Limit(name="indexerMaximumConcurrency of the stack", value=5, source="infra/settings.py")
 INDEXER_TIMEOUT = Limit(name="indexerTimeoutSeconds of the stack", value=300, source="infra/settings.py")
 LIMITS = (
@@ -54,7 +58,7 @@ LIMITS = (
     IN_FLIGHT,
     SCHEDULES,
     REPLY,
-    MEMORY,
+    INDEX_MEMORY,
     INDEXERS,
     INDEXER_TIMEOUT,
 )

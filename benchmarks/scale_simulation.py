@@ -1,7 +1,8 @@
 """Indexers that work through a queue, on virtual time with the durations of the cost model (`compute.json`).
 
 The queue is Lambda's: some readers, each collecting a batch until its window ends or it is full, each calling the
-indexer with what it has. What is cut off at the timeout is counted as not done; in truth it comes again, some times.
+indexer with what it has. An indexer folds some namespaces side by side; what it has no time to begin comes again, after
+some times as a dead letter, which is not simulated. A fold that is cut off counts as not done.
 """
 
 import heapq
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 
 from s3_agent_memory.domain.pricing import Duration
 from s3_agent_memory.service.upkeep.folder import ENTRY_COUNT_MAX
+from s3_agent_memory.service.upkeep.indexer import RESERVE_MS
 
 _LAG_POINTS = 16
 _STEP_SECONDS = 0.5
@@ -23,7 +25,8 @@ class Indexers:
     Attributes:
         concurrency: batches at once, each of one indexer.
         window_seconds, batch_size: a batch ends with whichever comes first.
-        timeout_seconds: what takes longer is cut off and comes again.
+        timeout_seconds: no namespace is begun in the last ``RESERVE_MS`` of it.
+        side_by_side: namespaces that one indexer folds at once.
         fold, fold_each: what a fold takes, and what each change in it adds.
     """
 
@@ -31,6 +34,7 @@ class Indexers:
     window_seconds: float = 60
     batch_size: int = 1_000
     timeout_seconds: float = 300
+    side_by_side: int = 16
     fold: Duration
     fold_each: Duration
 
@@ -40,7 +44,8 @@ class QueueRun:
     """What became of changes at a steady rate.
 
     Attributes:
-        batches: begun; ``timeouts`` of them were cut off.
+        batches: begun; ``timeouts`` of them were cut off, or gave back what they had no time for.
+        returned: changes given back, each time.
         busy: share of the indexers' time.
         lag_p50_s, lag_p99_s: from a change to the commit of the fold that holds it; of those that were committed.
         log_mean, log_end: unfolded log entries: on average over the second half, and at the end.
@@ -53,6 +58,7 @@ class QueueRun:
     seconds: float
     batches: int
     timeouts: int
+    returned: int
     busy: float
     lag_p50_s: float
     lag_p99_s: float
@@ -68,7 +74,7 @@ class _Run:
 
     def __init__(self, rate: float, seconds: float, backlog: int) -> None:
         self.rate, self.seconds, self.backlog = rate, seconds, backlog
-        self.batches = self.timeouts = 0
+        self.batches = self.timeouts = self.returned = self.waiting_again = 0
         self.busy_s = self.rows = 0.0
         self.lags: list[tuple[float, float]] = []
         self.logs: list[tuple[float, int]] = []
@@ -80,6 +86,12 @@ class _Run:
     def came_at(self, number: int) -> float:
         """Return when a change came; all of a backlog count from the beginning."""
         return max(0.0, (number + 1 - self.backlog) / self.rate)
+
+    def give_back(self, count: int) -> None:
+        """Let changes come again, as soon as somebody asks."""
+        self.returned += count
+        self.waiting_again += count
+        self.timeouts += count > 0
 
     def note_lags(self, first: int, end: int, count: int, times_s: tuple[float, float]) -> None:
         """Note the lag of ``count`` of the changes between two, committed one after the other between two times."""
@@ -100,6 +112,7 @@ class _Run:
             seconds=self.seconds,
             batches=self.batches,
             timeouts=self.timeouts,
+            returned=self.returned,
             busy=round(self.busy_s / (concurrency * self.seconds), 3),
             lag_p50_s=round(_weighted(self.lags, 0.5), 1),
             lag_p99_s=round(_weighted(self.lags, 0.99), 1),
@@ -151,19 +164,28 @@ def run_hot(indexers: Indexers, *, rate: float, seconds: float = 3_600, backlog:
 def run_spread(
     indexers: Indexers, *, rate: float, namespaces: int, seconds: float = 3_600, backlog: int = 0
 ) -> QueueRun:
-    """Simulate changes spread over many namespaces; a batch folds one namespace after the other."""
+    """Simulate changes spread over many namespaces.
+
+    Waiting goes on side by side, computing does not: threads of one process share an interpreter.
+    """
     run = _Run(rate, seconds, backlog)
     state = {"committed": 0}
+    patience_s = indexers.timeout_seconds - RESERVE_MS / 1_000
 
     def work(start_s: float, batch: _Reader) -> float:
-        run.logs.append((start_s, run.arrived(start_s) - batch.first))
-        count = batch.count
-        distinct = namespaces * (1 - (1 - 1 / namespaces) ** count)
-        spent_s = (distinct * indexers.fold.total_ms + count * indexers.fold_each.total_ms) / 1_000
-        if spent_s <= indexers.timeout_seconds:
-            run.rows += count
-            run.note_lags(batch.first, batch.end, count, (start_s, start_s + spent_s))
-            state["committed"] += count if start_s + spent_s <= seconds else 0
+        run.logs.append((start_s, run.arrived(start_s) - state["committed"]))
+        distinct = namespaces * (1 - (1 - 1 / namespaces) ** batch.count)
+        each = batch.count / distinct
+        fold_s = (indexers.fold.total_ms + each * indexers.fold_each.total_ms) / 1_000
+        compute_s = (indexers.fold.compute_ms + each * indexers.fold_each.compute_ms) / 1_000
+        begun_each_s = max(fold_s / indexers.side_by_side, compute_s)
+        begun = min(distinct, math.floor(patience_s / begun_each_s))
+        count = min(batch.count, round(begun * each))
+        spent_s = max(begun * begun_each_s, fold_s)
+        run.give_back(batch.count - count)
+        run.rows += count
+        run.note_lags(batch.first, batch.end, count, (start_s, start_s + spent_s))
+        state["committed"] += count if start_s + spent_s <= seconds else 0
         return spent_s
 
     _serve(run, indexers, work)
@@ -186,10 +208,10 @@ class _Reader:
     end: int = 0
     count: int = 0
 
-    def take(self, now_s: float, first: int, count: int) -> None:
+    def take(self, now_s: float, first: int, count: int, *, again: int = 0) -> None:
         if not self.count:
             self.begun_s, self.first = now_s, first
-        self.end, self.count = first + count, self.count + count
+        self.end, self.count = first + count, self.count + count + again
 
 
 def _serve(run: _Run, indexers: Indexers, work: Callable[[float, _Reader], float]) -> None:
@@ -201,11 +223,13 @@ def _serve(run: _Run, indexers: Indexers, work: Callable[[float, _Reader], float
         waiting = [reader for reader in readers if reader.free_s <= now_s]
         for position in range(len(waiting)):
             reader = waiting[(position + step) % len(waiting)]
-            share = math.ceil((run.arrived(now_s) - taken) / (len(waiting) - position))
+            share = math.ceil((run.arrived(now_s) + run.waiting_again - taken) / (len(waiting) - position))
             count = min(share, indexers.batch_size - reader.count)
             if count:
-                reader.take(now_s, taken, count)
-                taken += count
+                again = min(count, run.waiting_again)
+                run.waiting_again -= again
+                reader.take(now_s, taken, count - again, again=again)
+                taken += count - again
             is_over = reader.begun_s is not None and now_s - reader.begun_s >= indexers.window_seconds
             if reader.count and (is_over or reader.count >= indexers.batch_size):
                 _call(run, indexers, reader, now_s=now_s, spent_s=work(now_s, reader))

@@ -52,21 +52,36 @@ def test_indexers_side_by_side_fold_the_same_changes_of_one_namespace() -> None:
 
 
 def test_many_namespaces_are_kept_up_with_by_more_indexers() -> None:
-    patient = replace(INDEXERS, timeout_seconds=1e9)
+    patient = replace(INDEXERS, timeout_seconds=1e9, side_by_side=1)
     assert not run_spread(patient, rate=5, namespaces=100_000).keeps_up
     assert run_spread(replace(patient, concurrency=10), rate=5, namespaces=100_000).keeps_up
 
 
-def test_a_batch_that_names_more_namespaces_than_there_is_time_for_is_cut_off() -> None:
-    found = run_spread(INDEXERS, rate=1, namespaces=100_000, backlog=5_000)
-    assert found.timeouts > 0
-    assert found.backlog_end > 1_000
+def test_folds_side_by_side_take_more_namespaces() -> None:
+    alone, together = (
+        most_sustained(
+            lambda rate, side=side: run_spread(  # type: ignore[misc]
+                replace(INDEXERS, timeout_seconds=900, side_by_side=side), rate=rate, namespaces=100_000
+            ),
+            most=64,
+        )
+        for side in (1, 16)
+    )
+    assert alone <= 1
+    assert 8 < together <= 16
+
+
+def test_a_batch_gives_back_what_there_is_no_time_for() -> None:
+    found = run_spread(replace(INDEXERS, side_by_side=1), rate=1, namespaces=100_000, backlog=5_000)
+    assert found.returned > 500
     assert not found.keeps_up
 
 
-def test_with_time_enough_a_backlog_is_worked_off() -> None:
-    found = run_spread(
-        replace(INDEXERS, concurrency=5, timeout_seconds=1_100), rate=1, namespaces=100_000, backlog=5_000
-    )
-    assert found.timeouts == 0
+def test_what_was_given_back_is_worked_off_with_what_comes() -> None:
+    found = run_spread(replace(INDEXERS, concurrency=5, side_by_side=4), rate=1, namespaces=100_000, backlog=20_000)
+    assert found.returned == 0
+    assert found.backlog_end < 200
+    scarce = replace(INDEXERS, concurrency=5, side_by_side=2, timeout_seconds=200)
+    found = run_spread(scarce, rate=1, namespaces=100_000, backlog=20_000)
+    assert found.returned > 5_000
     assert found.backlog_end < 200
