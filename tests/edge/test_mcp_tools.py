@@ -42,6 +42,25 @@ def test_a_memory_lives_from_remember_to_forget(caller):
     assert caller.answer("recall", query="vegan")["memories"] == []
 
 
+def test_a_fact_that_changed_is_found_as_it_was_and_as_it_is(caller):
+    old = caller.answer("remember", content="Alice lives in Oslo")
+    new = caller.answer("update", id=old["id"], content="Alice lives in Rome", supersede=True)
+    then = caller.store.get("users/alice", old["id"]).created_at.isoformat()
+    assert new["id"] != old["id"]
+    assert _contents(caller.answer("recall", query="lives")) == ["Alice lives in Rome"]
+    assert _contents(caller.answer("recall", query="lives", as_of=then)) == ["Alice lives in Oslo"]
+
+
+def test_superseding_without_what_is_true_instead_changes_nothing(alice):
+    old = alice.answer("remember", content="Alice lives in Oslo")
+    assert "supersede needs content" in alice.complaint("update", id=old["id"], supersede=True)
+    assert _contents(alice.answer("list")) == ["Alice lives in Oslo"]
+
+
+def _contents(answer):
+    return [memory["content"] for memory in answer["memories"]]
+
+
 def test_every_answer_fits_its_schema(alice):
     schemas = {name: tool.output_schema for name, tool in alice.tools().items()}
     stored = alice.answer("remember", content="x" * 9_000, ttl_days=3, source="chat:1", tags=["a"])

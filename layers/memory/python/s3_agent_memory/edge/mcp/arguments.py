@@ -98,6 +98,11 @@ class UpdateArguments(Arguments):
     valid_from: str = Field(default_factory=str, description="Since when it is true (RFC 3339).")
     valid_to: str = Field(default_factory=str, description="No longer true from this time on (RFC 3339).")
     clear: list[Clearable] = Field(default_factory=list, description="Fields to empty.")
+    supersede: bool = Field(
+        default=False,
+        description="The fact itself changed: store `content` as a new memory that is true from now on (or from "
+        "`valid_from`), and keep the old one for `recall` with `as_of`. Returns the new id.",
+    )
     expected_version: int = Field(default_factory=int, ge=1, description="Refuse unless this is the present version.")
 
 

@@ -89,6 +89,10 @@ def _update(memories: Memories, arguments: UpdateArguments) -> Document:
     both = sorted(cleared.keys() & changes.keys())
     if both:
         raise ValidationError(f"{both[0]} is both set and cleared; choose one")
+    if changes.pop("supersede", False):
+        if "content" not in changes:
+            raise ValidationError("supersede needs content: what is true instead")
+        return results.stored_answer(memories.store.supersede(namespace, arguments.id, **changes, **cleared))
     return results.stored_answer(memories.store.update(namespace, arguments.id, **changes, **cleared))
 
 
