@@ -10,10 +10,13 @@ PUBLIC_NAMES = [
     "Attribution",
     "AuthenticationError",
     "BackendError",
+    "BudgetExceededError",
     "ConflictError",
     "CorruptError",
+    "CursorTooOldError",
     "EmbeddingError",
     "ForgottenError",
+    "GenerationError",
     "Hit",
     "Kind",
     "LimitExceededError",
@@ -28,6 +31,7 @@ PUBLIC_NAMES = [
     "Signals",
     "ThrottledError",
     "UnknownOutcomeError",
+    "UnusableAnswerError",
     "ValidationError",
 ]
 
