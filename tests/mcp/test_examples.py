@@ -28,13 +28,14 @@ def test_a_configuration_starts_a_server_that_exists(server):
         assert server["url"].endswith("/mcp")
         assert server["headers"]["Authorization"].startswith("Bearer ${")
     else:
-        assert server["command"] == "s3-agent-memory"
+        assert server["command"].endswith("/s3-agent-memory")
+        assert "://" in server["env"]["S3_AGENT_MEMORY_URL"]
         assert build_parser().parse_args(server["args"]).command == "serve"
 
 
 @pytest.mark.parametrize("document", [ROOT / "docs" / "MCP.md", CONFIGS / "claude_code.sh"])
 def test_every_printed_command_line_is_one(document):
-    found = re.findall(r"claude mcp add [^\n]*-- s3-agent-memory (serve[^\n`;]*)", document.read_text())
+    found = re.findall(r'claude mcp add [^\n]*-- "?[^\s"]*s3-agent-memory"? (serve[^\n`;]*)', document.read_text())
     assert found
     for arguments in found:
         assert build_parser().parse_args(arguments.split()).command == "serve"

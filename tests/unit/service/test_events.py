@@ -276,6 +276,21 @@ def test_a_cursor_that_stands_on_the_log_ends_before_the_index_can_have_dropped_
         consumer.poll()
 
 
+def test_a_cursor_inside_a_segment_ends_before_the_index_can_have_dropped_a_deletion(world: World) -> None:
+    for memory_id in ("a", "b", "c"):
+        remember(world, memory_id)
+    world.clean_up_log()
+    consumer = Consumer(world, limit=1)
+    consumer.poll(page_count_max=1)
+    (gone,) = consumer.alive
+    world.memories.forget(NAMESPACE, gone)
+    world.clean_up_log()
+    world.clock.advance(2 * DELETION_AGE_MS / 1_000)
+    merge_all(world)
+    with pytest.raises(CursorTooOldError, match="start again"):
+        consumer.poll()
+
+
 def test_a_cursor_that_stands_on_the_log_serves_for_days(world: World) -> None:
     remember(world, "gone")
     consumer = Consumer(world)

@@ -53,7 +53,10 @@ def read_model_directory(directory: Path) -> ModelDirectory:
         document = tomllib.loads(path.read_text("utf-8"))
         model = _decode(directory, document)
     except FileNotFoundError as error:
-        raise ValidationError(f"{directory} holds no embedding model: there is no {DESCRIPTION_NAME}") from error
+        raise ValidationError(
+            f"{directory.absolute()} holds no embedding model: there is no {DESCRIPTION_NAME}. `make model` of the "
+            "project builds one in .build/model; --embedding-model or S3_AGENT_MEMORY_EMBEDDING_MODEL says where it is"
+        ) from error
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise ValidationError(f"{path} does not describe an embedding model: {error!r}") from error
     missing = [file.name for file in (model.graph, model.tokenizer) if not file.is_file()]

@@ -140,7 +140,7 @@ class _Run:
         try:
             present = decode_present(found, key)
         except CorruptError as error:
-            self._find(FindingKind.MEMORY_UNREADABLE, item.key, str(error).removeprefix(item.key))
+            self._find(FindingKind.MEMORY_UNREADABLE, item.key, str(error).removeprefix(item.key).strip(": "))
             return
         if present is None:
             # Forgotten since it was listed.
@@ -241,7 +241,7 @@ class _Run:
             is_segment = kind is FindingKind.SEGMENT_UNREADABLE
             read = Segment.decode(found.body, key) if is_segment else VectorShard.decode(found.body, key)
         except CorruptError as error:
-            self._find(kind, key, str(error).removeprefix(key))
+            self._find(kind, key, str(error).removeprefix(key).strip(": "))
             return
         if read.row_count != row_count:
             self._find(kind, key, f"it has {read.row_count} rows, the manifest says {row_count}")

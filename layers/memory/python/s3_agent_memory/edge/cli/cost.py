@@ -105,7 +105,8 @@ def cost_document(workload: Workload, found: Estimate, *, prices: PriceList, com
 def _table(workload: Workload, found: Estimate, *, prices: PriceList, compute: Compute) -> Iterator[str]:
     yield (
         f"A month in {prices.region}, US dollars, list prices of {prices.as_of}; "
-        f"compute measured {compute.measured_at}. {workload.fold_size:.3g} changes a fold."
+        f"compute measured {compute.measured_at}. Changes that are folded together (--changes-per-fold): "
+        f"{workload.fold_size:.3g}."
     )
     yield ""
     yield f"{'':46} {'amount':>16} {'list':>11} {'after free':>11}"

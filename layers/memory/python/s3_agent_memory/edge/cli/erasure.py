@@ -8,9 +8,11 @@ from s3_agent_memory.domain.erasure import erasure_to_json
 from s3_agent_memory.domain.verification import verification_to_json
 from s3_agent_memory.edge.cli.errors import EXIT_CONFLICT_OR_BACKEND, EXIT_OK
 from s3_agent_memory.edge.cli.output import Answer, progress_bar
+from s3_agent_memory.edge.cli.streams import print_error
 
 if TYPE_CHECKING:
     from s3_agent_memory.bootstrap import MemoryStore
+    from s3_agent_memory.domain.erasure import Erasure
 
 _REQUESTED_BY: Final = "command line"
 
@@ -51,8 +53,19 @@ def erase(arguments: argparse.Namespace, store: "MemoryStore", namespace: str) -
             requested_by=_REQUESTED_BY,
             progress=progress,
         )
+    if report.is_finished:
+        _note_what_was_not_there(report)
     # Another process may be at work on the same erasure.
     return Answer(erasure_to_json(report), EXIT_OK if report.is_finished else EXIT_CONFLICT_OR_BACKEND)
+
+
+def _note_what_was_not_there(report: "Erasure") -> None:
+    """Say so where less was erased than was asked for: a mistyped name must not pass for a proof."""
+    counts, asked = report.counts, len(report.scope.ids or ())
+    if not (counts.memories or counts.leftovers or counts.sessions or counts.versions):
+        print_error("note: nothing of that was there; check the namespace and what you named")
+    elif counts.memories < asked:
+        print_error(f"note: {asked - counts.memories} of the {asked} ids had no memory")
 
 
 def verify(store: "MemoryStore", namespace: str) -> Answer:

@@ -59,6 +59,7 @@ _NEXT_STEPS: Final[Mapping[str, str]] = {
 
 # Where a command means something else than memories.
 _NEXT_STEPS_OF_COMMANDS: Final[Mapping[tuple[str, str], str]] = {
+    ("consolidate undo", errors.NotFoundError.code): "`consolidate runs` shows the runs there are",
     ("token revoke", errors.NotFoundError.code): "`token list` shows the tokens there are",
     ("token revoke", errors.ConflictError.code): "`token list` shows the tokens there are",
 }

@@ -104,7 +104,9 @@ def run_events(arguments: argparse.Namespace, settings: Settings) -> Answer:
     """Show what changed."""
     store = bootstrap.build_cli_store(settings)
     if not arguments.follow:
-        return Answer(events_document(store.events(settings.namespace, arguments.cursor, limit=arguments.limit)))
+        return Answer(
+            events_document(store.events(settings.namespace, arguments.cursor or None, limit=arguments.limit))
+        )
     clock = SystemClock()
     for page in follow(
         store,

@@ -187,7 +187,7 @@ class Endpoints:
         410 `cursor_too_old` means that what happened since is no longer known: list the memories, then start again.
         """
         path = self._access(namespace).namespace_for(Permission.READ)
-        return _respond(Outcome(events_document(self._store.events(path, cursor, limit=limit))))
+        return _respond(Outcome(events_document(self._store.events(path, cursor or None, limit=limit))))
 
     # Service -----------------------------------------------------------------------------------------------------
 

@@ -6,8 +6,8 @@ name, a fold that lands late, and an import of old memories are new files like a
 
 A merge replaces segments that a consumer knows by one that it does not know. As long as the replaced ones can still be
 read, their rows are told apart from new ones, and a memory that is in neither is found out. Once they are collected
-the cursor is too old, and that is said. What was told from the log alone is in no segment that the cursor names: such a
-cursor ends before the index can have dropped the row of a deletion that came after it.
+the cursor is too old, and that is said. What was told from the log alone, or from the beginning of a segment, is in no
+segment that the cursor knows: such a cursor ends before the index can have dropped the row of a deletion after it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -79,7 +79,7 @@ class EventsFeed:
         # Before anything is read: what is deleted later leaves a row for a long time from then on.
         now_ms = self._runtime.now_ms()
         known = FeedCursor() if cursor in (None, NOW) else decode_cursor(cursor, namespace)
-        if known.seen and now_ms - known.made_ms > DELETION_AGE_MS // 2:
+        if (known.seen or known.partial) and now_ms - known.made_ms > DELETION_AGE_MS // 2:
             raise CursorTooOldError(_TOO_OLD)
         known = replace(known, made_ms=now_ms)
         broken: IndexBrokenError | None = None

@@ -144,7 +144,12 @@ def _read_mem0(file: BinaryIO) -> Iterator[_Found]:
     body = file.read(FILE_BYTES_MAX + 1)
     if len(body) > FILE_BYTES_MAX:
         raise ValidationError(f"the file is larger than {FILE_BYTES_MAX} bytes; export it in parts")
-    document = decode_json(body)
+    try:
+        document = decode_json(body)
+    except ValidationError as error:
+        raise ValidationError(
+            f"a mem0 export is one JSON document, and this is not: {error}; is it mcp-memory?"
+        ) from error
     entries = document.get("results") if isinstance(document, Mapping) else document
     if not isinstance(entries, list):
         raise ValidationError('a mem0 export is a JSON list of memories, or an object with such a list as "results"')

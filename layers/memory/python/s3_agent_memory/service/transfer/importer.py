@@ -155,7 +155,7 @@ class _Run:
             skipped=self._counts[_Outcome.SKIPPED],
             refused=self._counts[_Outcome.REFUSED],
             failed=self._failed,
-            errors=tuple(self._errors),
+            errors=tuple(sorted(self._errors, key=lambda error: error.line)),
             checksum=reader.checked.value,
         )
 
