@@ -415,7 +415,7 @@ MUTATIONS: dict[str, Mutation] = {
         "remember does not look for a tombstone after its write",
         lambda: [_set(MemoryWriter, "_is_alive", lambda *_args, **_options: True)],
     ),
-    "update_ignores_tombstones": Mutation("update revives a dead object", _update_ignores_tombstones, 1_500),
+    "update_ignores_tombstones": Mutation("update revives a dead object", _update_ignores_tombstones, 3_000),
     "dead_off_by_one": Mutation("a tombstone spares the version it names", _dead_off_by_one),
     "resurrect_at_version_one": Mutation("a resurrected id starts at version 1", _resurrect_at_version_one),
     "no_log_before_acknowledging": Mutation(
