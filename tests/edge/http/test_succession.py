@@ -87,3 +87,24 @@ def test_a_reader_may_look_back_and_not_supersede():
     reader = make_client(permissions=("read",))
     assert supersede(reader, {"id": "any"}).status == 403
     assert reader.send("GET", "/v1/memories/any/history").status == 404
+
+
+def test_supersede_heeds_the_etag_that_the_old_memory_must_have(client):
+    old = client.remember("Alice lives in Oslo")
+    refused = client.send(
+        "POST", f"/v1/memories/{old['id']}/supersede", {"content": "Rome"}, headers={"if-match": '"2"'}
+    )
+    assert (refused.status, refused.json["code"]) == (409, "conflict")
+    taken = client.send("POST", f"/v1/memories/{old['id']}/supersede", {"content": "Rome"}, headers={"if-match": '"1"'})
+    assert taken.status == 201
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"), [("PATCH", "", {"importance": 0.6}), ("POST", "/supersede", {"content": "Rome"})]
+)
+def test_who_may_write_and_not_read_is_told_only_which_memory_it_is(client, method, path, body):
+    old = client.remember("Alice lives in Oslo", data={"secret": 1}, tags=["private"])
+    writer = make_client(client.namespace, permissions=["write"])
+    answer = writer.send(method, f"/v1/memories/{old['id']}{path}", body)
+    assert answer.status in (200, 201)
+    assert set(answer.json["memory"]) == {"schema", "id", "namespace", "kind", "created_at", "updated_at", "version"}

@@ -50,6 +50,10 @@ def test_a_file_whose_end_is_missing_is_not_verified() -> None:
     assert check(list(with_checksum(["a", "b"]))[:-1]) is Checked.ABSENT
 
 
+def test_an_empty_line_is_nothing_wherever_it_stands() -> None:
+    assert check(["", *with_checksum(["a", "b"]), ""]) is Checked.VERIFIED
+
+
 def test_lines_behind_the_last_checksum_are_not_verified() -> None:
     assert check([*with_checksum(["a"]), "b"]) is Checked.ABSENT
 

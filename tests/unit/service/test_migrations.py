@@ -124,3 +124,10 @@ def test_a_file_that_is_no_mem0_export_is_refused(world: World, body: bytes) -> 
 def test_an_unknown_format_is_refused(world: World) -> None:
     with pytest.raises(ValidationError, match="mem0, mcp-memory"):
         migrate(world, "other", b"[]")
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_text_that_is_no_unicode_is_an_error_of_its_own_entry(world: World, dry_run: bool) -> None:
+    body = rb'[{"id":"ok1","memory":"fine"},{"id":"bad","memory":"z\ud800"},{"id":"ok2","memory":"fine two"}]'
+    report = migrate(world, "mem0", body, dry_run=dry_run)
+    assert (report.imported, report.failed, [error.line for error in report.errors]) == (2, 1, [2])

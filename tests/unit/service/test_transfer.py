@@ -130,6 +130,16 @@ def test_ids_that_exist_are_overwritten_on_request(world: World) -> None:
     assert world.memories.get(NAMESPACE, "units").version == 8
 
 
+@pytest.mark.parametrize("options", [{}, {"resurrect": True}, {"overwrite": True}])
+def test_a_line_whose_id_belongs_to_another_kind_failed(world: World, options: dict[str, bool]) -> None:
+    for memory_id in ("here", "gone"):
+        world.memories.remember(NAMESPACE, "first", id=memory_id, kind="semantic")
+    world.memories.forget(NAMESPACE, "gone")
+    report = run_import(world, lines_of({**LINE, "id": "here"}, {**LINE, "id": "gone"}), **options)
+    assert (report.failed, report.skipped, report.imported) == (2, 0, 0)
+    assert all("belongs to the kind semantic" in error.message for error in report.errors)
+
+
 def test_an_overwrite_does_not_change_the_kind_of_an_id(world: World) -> None:
     run_import(world, lines_of(LINE))
     report = run_import(world, lines_of({**LINE, "kind": "semantic"}), overwrite=True)

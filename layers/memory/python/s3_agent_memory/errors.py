@@ -69,6 +69,10 @@ class ConflictError(AgentMemoryError):
     code: ClassVar[str] = "conflict"
 
 
+class OtherKindError(ConflictError):
+    """The id belongs to a memory of another kind, for ever: choose another id, or that kind."""
+
+
 class ForgottenError(ConflictError):
     """The id was forgotten; only ``resurrect=True`` may use it again."""
 

@@ -72,7 +72,9 @@ class LineChecksum:
         self._line_count = 0
 
     def add(self, line: bytes) -> None:
-        """Take in a line, without its end."""
+        """Take in a line, without its end; an empty one is nothing."""
+        if not line.strip():
+            return
         self._hash.update(line)
         self._hash.update(b"\n")
         self._line_count += 1

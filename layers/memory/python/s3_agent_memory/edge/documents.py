@@ -34,9 +34,18 @@ def answer_size_bytes(text: str) -> int:
     return len(json.dumps(text, ensure_ascii=False).encode())
 
 
+_IDENTITY: Final = ("schema", "id", "namespace", "kind", "created_at", "updated_at", "version")
+
+
 def memory_document(memory: Memory) -> Document:
     """Return one memory with its key."""
     return {"memory": memory_to_json(memory), "key": memory.key}
+
+
+def receipt_document(memory: Memory) -> Document:
+    """Return what somebody may know of a memory who may change it and not read it: which one it is, and its version."""
+    whole = memory_to_json(memory)
+    return {"memory": {name: whole[name] for name in _IDENTITY}, "key": memory.key}
 
 
 def history_document(history: MemoryHistory) -> Document:

@@ -62,11 +62,34 @@ class MemoryDocument(Answer):
     pinned: Literal[True] | None = Field(default=None, description="Kept out of every consolidation.")
 
 
+class MemoryReceipt(Answer):
+    """Which memory was changed: all that a token without the permission `read` is told of it."""
+
+    schema_: Literal[1] = Field(alias="schema")
+    id: str
+    namespace: list[str]
+    kind: KindName
+    created_at: str
+    updated_at: str
+    version: int
+
+
+class ReceiptAnswer(Answer):
+    """What changed, for a token that may not read, and the key of its object."""
+
+    memory: MemoryReceipt
+    key: str
+
+
 class MemoryAnswer(Answer):
     """One memory and the key of its object."""
 
     memory: MemoryDocument
     key: str = Field(description="Object key below the root of the store.")
+
+
+class ChangedAnswer(RootModel[MemoryAnswer | ReceiptAnswer]):
+    """The memory as it is now, or a receipt for a token that may not read."""
 
 
 class ForgottenAnswer(Answer):
@@ -106,7 +129,7 @@ class OperationResult(Answer):
     """What became of one operation: a body, or a problem."""
 
     status: int
-    body: MemoryAnswer | ForgottenAnswer | SearchAnswer | None = None
+    body: MemoryAnswer | ReceiptAnswer | ForgottenAnswer | SearchAnswer | None = None
     problem: Problem | None = None
 
 

@@ -76,6 +76,17 @@ def add_selection(parser: argparse.ArgumentParser, *, limit_default: int) -> Non
     )
 
 
+def not_blank(text: str) -> str:
+    """Return a text; a blank one is an unset variable of a shell, and would choose nothing at all.
+
+    Raises:
+        argparse.ArgumentTypeError: it is blank.
+    """
+    if not text.strip():
+        raise argparse.ArgumentTypeError("must not be blank; leave it out to choose all")
+    return text
+
+
 def add_chosen(parser: argparse.ArgumentParser) -> None:
     """Add what chooses memories by what they are."""
     _add_kind(parser, "only memories of this kind (default: all)")

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Final
 
-from s3_agent_memory.edge.cli.options import add_chosen
+from s3_agent_memory.edge.cli.options import add_chosen, not_blank
 
 FORMATS: Final = ("mem0", "mcp-memory")
 IDENTITY_OPTIONS: Final[Mapping[str, str]] = {
@@ -23,7 +23,7 @@ def add_export(export: argparse.ArgumentParser) -> None:
     export.add_argument("--include-expired", action="store_true", help="also those past their expiry")
     add_chosen(export)
     for option, what in IDENTITY_OPTIONS.items():
-        export.add_argument(option, help=what)
+        export.add_argument(option, type=not_blank, help=what)
     export.add_argument(
         "--checksum",
         action=argparse.BooleanOptionalAction,

@@ -72,6 +72,11 @@ class Access:
         self.grant.require(permission)
         return self.grant.resolve_namespace(self.requested)
 
+    @property
+    def may_read(self) -> bool:
+        """True if it may be shown what is stored."""
+        return not {Permission.READ, Permission.ADMIN}.isdisjoint(self.grant.permissions)
+
 
 def authorize(event: Mapping[str, Any], tokens: TokenVerifier) -> dict[str, Any]:
     """Return the simple response (payload format 2.0) of the Lambda authorizer; see the module's docstring.

@@ -18,10 +18,11 @@ from s3_agent_memory.edge.http import openapi as http_openapi
 from s3_agent_memory.edge.http.answers import json_response
 from s3_agent_memory.edge.http.auth import Access
 from s3_agent_memory.edge.http.operations import Operations, Outcome
+from s3_agent_memory.edge.http.preconditions import IfMatchParam, expect_version, version_of
 from s3_agent_memory.edge.http.problems import RETRY_AFTER_SECONDS, HttpError
 from s3_agent_memory.edge.http.routes import JSON
 from s3_agent_memory.edge.http.transfer import ExportQuery, export_page, export_whole, lines_of, take_in_time
-from s3_agent_memory.errors import AgentMemoryError, BackendError, NotFoundError, ValidationError
+from s3_agent_memory.errors import AgentMemoryError, BackendError, NotFoundError
 from s3_agent_memory.wire.problems import make_problem
 from s3_agent_memory.wire.requests import (
     BatchRequest,
@@ -51,7 +52,6 @@ EventCursorParam = Annotated[
 EventLimitParam = Annotated[int, Query(description="Changed memories a page, 1 to 1,000.")]
 ReasonParam = Annotated[str | None, Query(description="Kept in the tombstone.")]
 FlagParam = Annotated[bool, Query()]
-IfMatchParam = Annotated[str | None, Header(alias="If-Match", description="ETag the memory must still have.")]
 IfNoneMatchParam = Annotated[str | None, Header(alias="If-None-Match", description="ETag already known.")]
 
 
@@ -97,7 +97,7 @@ class Endpoints:
         namespace: NamespaceParam = None,
     ) -> Response[Any]:
         """Change one memory; with `If-Match` or `expected_version` only that version (409 otherwise)."""
-        request = _expect_version(body, if_match)
+        request = expect_version(body, if_match)
         return _respond(self._operations.update(self._access(namespace), unquote(memory_id), request))
 
     def forget_memory(
@@ -109,7 +109,7 @@ class Endpoints:
         namespace: NamespaceParam = None,
     ) -> Response[Any]:
         """Delete one memory for good; with `If-Match` only that version (409 otherwise)."""
-        access, version = self._access(namespace), _version_of(if_match)
+        access, version = self._access(namespace), version_of(if_match)
         return _respond(self._operations.forget(access, unquote(memory_id), reason, expected_version=version))
 
     # Many memories -----------------------------------------------------------------------------------------------
@@ -266,21 +266,3 @@ def _etag(version: int | None) -> str:
 def _is_known(etag: str, if_none_match: str) -> bool:
     known = {item.strip().removeprefix("W/") for item in if_none_match.split(",")}
     return bool(known & {etag, "*"})
-
-
-def _expect_version(request: UpdateRequest, if_match: str | None) -> UpdateRequest:
-    version = _version_of(if_match)
-    if version is None:
-        return request
-    if request.expected_version not in (None, version):
-        raise ValidationError("If-Match and expected_version name different versions")
-    return request.model_copy(update={"expected_version": version})
-
-
-def _version_of(if_match: str | None) -> int | None:
-    if if_match is None or if_match.strip() == "*":
-        return None
-    digits = if_match.strip().removeprefix("W/").strip('"')
-    if not (digits.isascii() and digits.isdigit()) or len(digits) > 16:
-        raise ValidationError('If-Match must be the ETag of one version, such as "3"')
-    return int(digits)

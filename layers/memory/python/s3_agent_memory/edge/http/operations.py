@@ -11,7 +11,7 @@ from pydantic import ValidationError as ShapeError
 
 from s3_agent_memory.bootstrap import MemoryStore
 from s3_agent_memory.domain.grants import Permission
-from s3_agent_memory.domain.memory import Attribution
+from s3_agent_memory.domain.memory import Attribution, Memory
 from s3_agent_memory.domain.session_keys import parse_derived_id
 from s3_agent_memory.edge.documents import (
     ANSWER_BYTES_MAX,
@@ -20,6 +20,7 @@ from s3_agent_memory.edge.documents import (
     encode_answer,
     memory_document,
     recall_document,
+    receipt_document,
 )
 from s3_agent_memory.edge.http.auth import Access
 from s3_agent_memory.edge.http.problems import invalid_request, problem_of
@@ -95,7 +96,7 @@ class Operations:
         """Change the fields that the request names."""
         changes = request.model_dump(include=request.model_fields_set - {"op", "id"})
         memory = self._store.update(access.namespace_for(Permission.WRITE), memory_id, **changes)
-        return Outcome(memory_document(memory), version=memory.version)
+        return Outcome(changed_document(access, memory), version=memory.version)
 
     def forget(
         self, access: Access, memory_id: str, reason: str | None, *, expected_version: int | None = None
@@ -154,6 +155,11 @@ class Operations:
         if isinstance(operation, GetOperation):
             return self.get(access, operation.id)
         return self.forget(access, operation.id, operation.reason, expected_version=operation.expected_version)
+
+
+def changed_document(access: Access, memory: Memory) -> Document:
+    """Return a changed memory, which holds more than the request said, as far as the caller may read it."""
+    return memory_document(memory) if access.may_read else receipt_document(memory)
 
 
 def claimed_id(access: Access, memory_id: str | None) -> str | None:

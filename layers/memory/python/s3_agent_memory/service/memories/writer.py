@@ -22,6 +22,7 @@ from s3_agent_memory.errors import (
     ConflictError,
     ForgottenError,
     NotFoundError,
+    OtherKindError,
     PreconditionFailedError,
     ThrottledError,
     UnknownOutcomeError,
@@ -286,7 +287,7 @@ class MemoryWriter:
                     continue
                 claimed = decode_claim(found.body, key)
                 if claimed is not memory.kind:
-                    raise ConflictError(f"the id {memory.id} belongs to the kind {claimed}") from None
+                    raise OtherKindError(f"the id {memory.id} belongs to the kind {claimed}") from None
             except (ThrottledError, UnknownOutcomeError):
                 continue
             return
@@ -296,7 +297,7 @@ class MemoryWriter:
         present = self._truth.locate(memory.namespace, memory.id, others)
         tombstone = self._truth.tombstone(memory.namespace, memory.id)
         if present is not None and not is_dead(present, tombstone):
-            raise ConflictError(f"the id {memory.id} belongs to the kind {present.memory.kind}")
+            raise OtherKindError(f"the id {memory.id} belongs to the kind {present.memory.kind}")
         _refuse_other_kind(memory, tombstone)
 
     def _usable_tombstone(self, memory: Memory, *, resurrect: bool) -> PresentTombstone | None:
@@ -400,7 +401,7 @@ class MemoryWriter:
 
 def _refuse_other_kind(memory: Memory, tombstone: PresentTombstone | None) -> None:
     if tombstone is not None and tombstone.tombstone.kind is not memory.kind:
-        raise ConflictError(f"the id {memory.id} belongs to the kind {tombstone.tombstone.kind}")
+        raise OtherKindError(f"the id {memory.id} belongs to the kind {tombstone.tombstone.kind}")
 
 
 def _ticks_after(moment: datetime, count: int) -> datetime:

@@ -136,6 +136,11 @@ class _Source:
             if item.error is not None:
                 self.errors.append(LineError(item.number, item.error.code, str(item.error)))
             for document in item.documents:
+                try:
+                    encode_json(document)
+                except ValidationError as error:
+                    self.errors.append(LineError(item.number, error.code, str(error)))
+                    continue
                 self.numbers.append(item.number)
                 yield document
 

@@ -10,7 +10,7 @@ from s3_agent_memory.domain.keys import Namespace
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.limits import Limits
 from s3_agent_memory.domain.memory import Memory, check_memory
-from s3_agent_memory.errors import AgentMemoryError, ConflictError, ForgottenError
+from s3_agent_memory.errors import AgentMemoryError, ConflictError, ForgottenError, OtherKindError
 from s3_agent_memory.service.memories.writer import MemoryWriter
 from s3_agent_memory.service.results import ImportReport, LineError, Progress, no_progress
 from s3_agent_memory.service.runtime import Runtime
@@ -191,6 +191,9 @@ class _Run:
             self._writer.remember_as(memory, resurrect=self._resurrect)
         except ForgottenError:
             return _Outcome.REFUSED
+        except OtherKindError:
+            # The id is taken, and what the line says is nowhere: that is no memory that "exists already".
+            raise
         except ConflictError:
             if not self._overwrite:
                 return _Outcome.SKIPPED

@@ -99,7 +99,7 @@ class LineReader:
     def _decode(self, body: bytes) -> Mapping[str, object] | None:
         if not body.strip():
             return None
-        self._runtime.limits.check("line_bytes_max", len(body), f"the line is {len(body)} bytes")
+        self._runtime.limits.check("line_bytes_max", len(body), f"the line is {len(body)} bytes or more")
         document = decode_json(body)
         if not isinstance(document, Mapping):
             raise ValidationError("a line must be a JSON object")
