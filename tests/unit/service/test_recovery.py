@@ -7,7 +7,7 @@ import pytest
 from s3_agent_memory.domain.keys import TruthKey, parse_namespace
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.errors import CorruptError
-from tests.fakes.clock import HOUR
+from tests.fakes.clock import HOUR, MINUTE
 from tests.unit.service.worlds import NAMESPACE, World, contents
 
 INDEX = f"memory/{NAMESPACE}/_index/"
@@ -124,6 +124,15 @@ def test_the_sweep_heals_what_an_unreadable_log_entry_stood_for() -> None:
     overwrite(world, "log/", b"foreign")
     world.another_process().memories.sweep(NAMESPACE)
     assert world.seen().listed == TEXTS
+
+
+def test_two_sweeps_remove_an_unreadable_log_entry() -> None:
+    world = indexed_world()
+    overwrite(world, "log/", b"foreign")
+    for _ in range(2):
+        world.another_process().memories.sweep(NAMESPACE)
+        world.clock.advance(2 * MINUTE)
+    assert world.index_files("log") == []
 
 
 def test_a_young_namespace_without_a_manifest_is_not_rebuilt(world: World) -> None:

@@ -6,7 +6,7 @@ from typing import Final
 
 from s3_agent_memory import names
 from s3_agent_memory.domain.erasure import Erasure, ErasureCounts
-from s3_agent_memory.domain.keys import namespace_prefix
+from s3_agent_memory.domain.keys import history_prefix, namespace_prefix
 from s3_agent_memory.errors import AccessDeniedError
 from s3_agent_memory.service.erasure.work import HasTime, Piece, document_of, is_later, small_pages
 from s3_agent_memory.service.runtime import Runtime
@@ -40,25 +40,38 @@ class LeftoverEraser:
             if not item.key.removeprefix(base).startswith((*_KEPT_FOLDERS, *_INDEX_FILES))
             and not is_later(item, erasure.since_ms)
         ]
-        doomed = items if erasure.scope.is_whole else self._within(erasure, items)
+        doomed, unreadable = (items, []) if erasure.scope.is_whole else self._select(erasure, items)
         try:
             # One folder after the other: the store looks for earlier versions below what all keys have in common.
             for _, found in groupby(doomed, key=lambda item: item.key.removeprefix(base).partition("/")[0]):
                 self._runtime.store.delete_many([item.key for item in found])
         except AccessDeniedError:
             # A folder that this version does not know is not among what its role may delete.
-            return Piece(cursor=page[-1].key, unreadable_keys=tuple(item.key for item in doomed))
+            return Piece(cursor=page[-1].key, unreadable_keys=(*unreadable, *(item.key for item in doomed)))
         counts = ErasureCounts(
             leftovers=len(doomed), objects=len(doomed), bytes=sum(item.size_bytes for item in doomed)
         )
-        return Piece(cursor=page[-1].key, counts=counts)
+        return Piece(cursor=page[-1].key, counts=counts, unreadable_keys=tuple(unreadable))
 
-    def _within(self, erasure: Erasure, items: Sequence[ListedObject]) -> list[ListedObject]:
+    def _select(self, erasure: Erasure, items: Sequence[ListedObject]) -> tuple[list[ListedObject], list[str]]:
+        """Return what is within the scope, and the keys of earlier contents of which nobody knows whose they are."""
         reads = [Get(item.key, self._runtime.limits.object_bytes_max) for item in items]
-        found = zip(items, self._runtime.store.read_many(reads), strict=True)
-        return [
-            item for item, body in found if isinstance(body, StoredObject) and _covers(erasure, document_of(body.body))
-        ]
+        contents = history_prefix(erasure.namespace)
+        doomed: list[ListedObject] = []
+        unreadable: list[str] = []
+        for item, found in zip(items, self._runtime.store.read_many(reads), strict=True):
+            if not isinstance(found, StoredObject):
+                continue
+            document = document_of(found.body)
+            if _is_memory(document):
+                doomed += [item] if erasure.scope.covers(document) else []
+            elif item.key.startswith(contents):
+                # Of a scope of ids only their own folders are looked at.
+                if erasure.scope.ids is None:
+                    unreadable.append(item.key)
+                else:
+                    doomed.append(item)
+        return doomed, unreadable
 
 
 def _prefixes(erasure: Erasure) -> list[str]:
@@ -72,6 +85,6 @@ def _prefixes(erasure: Erasure) -> list[str]:
     return sorted(f"{place}{folder}/" for folder in names.LEFTOVER_FOLDERS)
 
 
-def _covers(erasure: Erasure, document: object) -> bool:
-    """Return True if an object is the content of a memory within the scope."""
-    return isinstance(document, Mapping) and "content" in document and erasure.scope.covers(document)
+def _is_memory(document: object) -> bool:
+    """Return True if a document has the content of a memory; records of the system have none."""
+    return isinstance(document, Mapping) and "content" in document

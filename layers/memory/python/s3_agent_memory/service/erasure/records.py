@@ -1,5 +1,6 @@
 """The records of erasures: begun once, moved on by compare-and-swap, kept as reports."""
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
@@ -18,10 +19,11 @@ from s3_agent_memory.domain.erasure import (
     open_erasure_key,
 )
 from s3_agent_memory.domain.ids import new_file_name, new_nonce
-from s3_agent_memory.domain.keys import Namespace, marker_key
+from s3_agent_memory.domain.keys import Namespace
 from s3_agent_memory.domain.timestamps import format_timestamp
 from s3_agent_memory.errors import (
     BackendError,
+    CorruptError,
     NotFoundError,
     PreconditionFailedError,
     ThrottledError,
@@ -31,10 +33,14 @@ from s3_agent_memory.errors import (
 from s3_agent_memory.service.file_writer import write_once
 from s3_agent_memory.service.listing import pages
 from s3_agent_memory.service.runtime import Runtime
+from s3_agent_memory.service.stored_index.head import HeadStore
+from s3_agent_memory.storage.port import StoredObject
 
 RECORD_BYTES_MAX: Final = 1024 * 1024
 # A marker without a record is an erasure that nobody was told of; until it is this old it may be one that begins.
 _MARKER_AGE_MAX_MS: Final = 3_600_000
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,18 @@ class PresentErasure:
 
     erasure: Erasure
     etag: str
+
+
+def decode_record(found: StoredObject, key: str) -> PresentErasure:
+    """Return the erasure from the object of its record.
+
+    Raises:
+        CorruptError: the bytes are no record, or one that belongs under another key.
+    """
+    erasure = decode_erasure(found.body, key)
+    if erasure_key(erasure.namespace, erasure.id) != key:
+        raise CorruptError(f"{key} holds the record of another erasure", key=key)
+    return PresentErasure(erasure, found.etag)
 
 
 class RivalError(Exception):
@@ -62,7 +80,8 @@ class ErasureRecords:
             ThrottledError, UnknownOutcomeError: it may be written down; nothing is erased yet.
         """
         erasure_id = new_file_name(self._runtime.clock, self._runtime.entropy)
-        self._mark(namespace)
+        # It may never have been folded, and schedules are to find it.
+        HeadStore(self._runtime).mark(namespace)
         open_key = open_erasure_key(namespace, erasure_id)
         write_once(self._runtime, open_key, b"", what="begin an erasure")
         erasure = Erasure(
@@ -89,7 +108,7 @@ class ErasureRecords:
         found = self._runtime.store.get(key, size_max=RECORD_BYTES_MAX)
         if found is None:
             raise NotFoundError(f"there is no erasure {erasure_id}")
-        return PresentErasure(decode_erasure(found.body, key), found.etag)
+        return decode_record(found, key)
 
     def save(self, present: PresentErasure, changed: Erasure) -> PresentErasure:
         """Replace the record that was read.
@@ -134,7 +153,10 @@ class ErasureRecords:
             return
 
     def unfinished(self, namespace: Namespace) -> Iterator[PresentErasure]:
-        """Yield the erasures of a namespace that are to be moved on, the oldest first."""
+        """Yield the erasures of a namespace that are to be moved on, the oldest first.
+
+        A record that nobody can read holds up no other; a verification names it.
+        """
         for erasure_id, modified_ms in list(self._open(namespace)):
             try:
                 present = self.load(namespace, erasure_id)
@@ -142,15 +164,18 @@ class ErasureRecords:
                 if modified_ms < self._runtime.now_ms() - _MARKER_AGE_MAX_MS:
                     self._runtime.store.delete_many([open_erasure_key(namespace, erasure_id)])
                 continue
+            except CorruptError as error:
+                logger.warning("passing over an erasure: %s", error)
+                continue
             if present.erasure.is_finished:
                 self.close(present.erasure)
             else:
                 yield present
 
-    def open_keys(self, namespace: Namespace) -> list[str]:
-        """Return the keys of the records of erasures that are not finished."""
-        found = [erasure_key(namespace, erasure_id) for erasure_id, _ in self._open(namespace)]
-        return [key for key in found if self._runtime.store.get(key, size_max=1) is not None]
+    def is_open(self, erasure: Erasure) -> bool:
+        """Return True if somebody is still to move an erasure on."""
+        key = open_erasure_key(erasure.namespace, erasure.id)
+        return not erasure.is_finished and self._runtime.store.get(key, size_max=1) is not None
 
     def _open(self, namespace: Namespace) -> Iterator[tuple[str, int]]:
         prefix = erasure_prefix(namespace)
@@ -164,13 +189,6 @@ class ErasureRecords:
                     continue
                 if is_marker:
                     yield erasure_id, item.modified_ms
-
-    def _mark(self, namespace: Namespace) -> None:
-        """Write the marker by which schedules find the namespace: it may never have been folded."""
-        try:
-            self._runtime.store.put(marker_key(namespace), b"", if_absent=True)
-        except PreconditionFailedError:
-            return
 
     def _written_ms(self, key: str) -> int:
         """Return when an object was written, by the clock of the store, which knows when all others were."""

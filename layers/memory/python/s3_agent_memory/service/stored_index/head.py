@@ -7,6 +7,7 @@ from s3_agent_memory.domain.ids import new_nonce
 from s3_agent_memory.domain.keys import Namespace, head_key, marker_key
 from s3_agent_memory.errors import CorruptError, PreconditionFailedError, ThrottledError, UnknownOutcomeError
 from s3_agent_memory.index.manifest import MANIFEST_BYTES_MAX, Manifest, decode_manifest, encode_manifest
+from s3_agent_memory.service.file_writer import write_once
 from s3_agent_memory.service.grace import SWAP_DOUBT_MAX_MS
 from s3_agent_memory.service.runtime import Runtime
 from s3_agent_memory.storage.port import Get, ReadResult, StoredObject
@@ -94,7 +95,7 @@ class HeadStore:
             if changed is None or changed is head.manifest:
                 return changed
             if head.etag is None:
-                self._mark(namespace)
+                self.mark(namespace)
             swapped = replace(changed, version=head.manifest.version + 1, nonce=new_nonce(self._runtime.entropy))
             try:
                 self._put(namespace, head.etag, swapped)
@@ -107,13 +108,23 @@ class HeadStore:
             return swapped
         return None
 
+    def mark(self, namespace: Namespace) -> None:
+        """Write the marker by which schedules find the namespace, as often as it takes to know that it is there.
+
+        Raises:
+            ThrottledError: the attempts are used up.
+        """
+        # Every attempt has the same bytes, so it does not matter whose is the one that landed.
+        write_once(self._runtime, marker_key(namespace), b"", what="mark a namespace")
+
+    def ensure_marker(self, namespace: Namespace) -> None:
+        """Write the marker if it is not there: somebody may have removed it, or never got to write it.
+
+        Raises:
+            ThrottledError: the attempts are used up.
+        """
+        if self._runtime.store.get(marker_key(namespace), size_max=1) is None:
+            self.mark(namespace)
+
     def _put(self, namespace: Namespace, etag: str | None, manifest: Manifest) -> None:
         self._runtime.store.put(head_key(namespace), encode_manifest(manifest), if_match=etag, if_absent=etag is None)
-
-    def _mark(self, namespace: Namespace) -> None:
-        """Write the marker by which schedules find the namespace, before it first has a manifest."""
-        try:
-            self._runtime.store.put(marker_key(namespace), b"", if_absent=True)
-        except (PreconditionFailedError, UnknownOutcomeError):
-            # It is there, or the commit that follows fails and the next one marks again.
-            return

@@ -61,6 +61,7 @@ class Reindexer:
             corrupt: list[str] = []
             outputs = tuple(self._write_segments(namespace, log_keys, corrupt, progress))
             if self._commit(namespace, base.manifest, outputs, started_ms=started_ms, has_log_keys=bool(log_keys)):
+                self._heads.ensure_marker(namespace)
                 view = self._reader.view(namespace)
                 return ReindexReport(
                     memories=view.snapshot.live_count,

@@ -5,6 +5,7 @@ objects themselves. An id that has both an object and a tombstone is always look
 """
 
 from dataclasses import replace
+from functools import cache
 from typing import Final
 
 from s3_agent_memory.domain.keys import Namespace, memory_prefix, tombstone_prefix
@@ -16,6 +17,7 @@ from s3_agent_memory.service.listing import truth_pages
 from s3_agent_memory.service.memories.history import History
 from s3_agent_memory.service.results import SweepReport
 from s3_agent_memory.service.runtime import Runtime
+from s3_agent_memory.service.stored_index.head import HeadStore
 from s3_agent_memory.service.stored_index.index_reader import IndexReader
 from s3_agent_memory.service.truth import Truth
 from s3_agent_memory.service.upkeep.collector import Collector
@@ -46,6 +48,7 @@ class Sweeper:
     ) -> None:
         self._truth = truth
         self._history = History(runtime)
+        self._heads = HeadStore(runtime)
         self._runtime = runtime
         self._reader = reader
         self._vectors = vectors
@@ -62,9 +65,14 @@ class Sweeper:
         """
         self.fold_all(namespace)
         view = self._reader.view(namespace)
+        if view.head.etag is not None:
+            # Without its marker no scheduled round would come by here again.
+            self._heads.ensure_marker(namespace)
         repair = self.repair(namespace, view.snapshot)
         if view.unreadable_keys:
             self._folder.fold(namespace, discard=view.unreadable_keys)
+            # Stamps that fold, so that the next sweep may delete the entries.
+            self.fold_all(namespace)
         for _ in range(_MERGE_COUNT_MAX):
             if not self._compactor.compact(namespace):
                 break
@@ -89,8 +97,9 @@ class Sweeper:
 
     def _sweep_history(self, namespace: Namespace) -> None:
         """Remove earlier versions that somebody who died has left of memories that are gone."""
-        present = self._reader.view(namespace).snapshot
-        self._history.sweep(namespace, self._truth, is_known=lambda memory_id: _is_live(present, memory_id))
+        # Read only if there are any.
+        present = cache(lambda: self._reader.view(namespace).snapshot)
+        self._history.sweep(namespace, self._truth, is_known=lambda memory_id: _is_live(present(), memory_id))
 
     def fold_all(self, namespace: Namespace) -> None:
         """Fold until the log has nothing new, and clean up log entries whose grace is over."""
