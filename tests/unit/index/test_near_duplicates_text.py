@@ -132,6 +132,12 @@ x > 5 | x < 5
 Email a@x.com | Email b@x.com
 The password is aBc1 | The password is AbC1
 Tell us in time | Tell US in time
+The table has 10\N{SUPERSCRIPT FIVE} rows | The table has 105 rows
+It is 2\N{SUPERSCRIPT MINUS}\N{SUPERSCRIPT THREE} | It is 2-3
+Alice is at level 1\N{SUBSCRIPT ZERO} | Alice is at level 10
+Alice is at level 1\N{SUBSCRIPT TWO} | Alice is at level 1\N{SUPERSCRIPT TWO}
+Run git push --force | Run git push force
+Run grep -v | Run grep v
 """
 
 

@@ -303,6 +303,42 @@ def test_undoing_again_is_harmless(world: World) -> None:
     assert len(contents(world)) == 2
 
 
+def test_an_undo_counts_only_originals_that_are_there(world: World) -> None:
+    gone, _ = twice(world)
+    world.memories.remember(NAMESPACE, "ALICE likes tea")
+    run = world.memories.consolidate(NAMESPACE)
+    world.memories.forget(NAMESPACE, gone)
+    assert world.memories.undo_consolidation(NAMESPACE, run.id).restored == 2
+
+
+def test_an_undo_after_the_merged_memory_was_forgotten_restores_nothing(world: World) -> None:
+    twice(world)
+    run = world.memories.consolidate(NAMESPACE)
+    world.memories.forget(NAMESPACE, run.merges[0].id)
+    assert world.memories.undo_consolidation(NAMESPACE, run.id).restored == 0
+
+
+def test_a_plan_leaves_out_what_was_undone(world: World) -> None:
+    twice(world)
+    run = world.memories.consolidate(NAMESPACE)
+    world.memories.undo_consolidation(NAMESPACE, run.id)
+    assert world.memories.plan_consolidation(NAMESPACE).merges == ()
+
+
+def test_undo_brings_nothing_back_that_was_superseded_meanwhile(world: World) -> None:
+    twice(world)
+    world.clock.advance(DAY)
+    run = world.memories.consolidate(NAMESPACE)
+    before = to_datetime(world.clock.now_us())
+    world.clock.advance(DAY)
+    new = world.memories.supersede(NAMESPACE, run.merges[0].id, "Alice likes coffee")
+    world.clock.advance(1)
+    world.memories.undo_consolidation(NAMESPACE, run.id)
+    memories = world.another_process().memories
+    assert [hit.memory.id for hit in memories.recall(NAMESPACE, "Alice likes")] == [new.id]
+    assert {memory.content for memory in memories.list(NAMESPACE, as_of=before).memories} == {TEA, TEA_AGAIN}
+
+
 def test_what_was_undone_is_not_merged_again(world: World) -> None:
     twice(world)
     world.memories.undo_consolidation(NAMESPACE, world.memories.consolidate(NAMESPACE).id)
@@ -396,6 +432,15 @@ def test_a_run_without_time_goes_on_with_the_next_call(world: World) -> None:
     finished = world.another_process().memories.consolidate(NAMESPACE)
     assert (finished.id, finished.state) == (stopped.id, RunState.APPLIED)
     assert len(contents(world)) == 1
+
+
+def test_no_merge_is_begun_when_the_time_is_up(world: World) -> None:
+    for name in ("tea", "coffee", "water"):
+        for text in (f"Alice likes {name}", f"alice likes {name.upper()}!"):
+            world.memories.remember(NAMESPACE, text)
+    answers = iter((True, True, False, False))
+    stopped = world.memories.consolidate(NAMESPACE, has_time=lambda: next(answers))
+    assert (len(stopped.in_state(MergeState.MERGED)), len(stopped.planned)) == (2, 1)
 
 
 def test_progress_counts_the_merges_of_a_run(world: World) -> None:

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from s3_agent_memory.bootstrap import Parts
-from s3_agent_memory.domain.erasure import Erasure, ErasureScope
+from s3_agent_memory.domain.erasure import Erasure, ErasureScope, erasure_key
 from s3_agent_memory.domain.keys import parse_truth_key
 from s3_agent_memory.domain.memory import Attribution, Memory
 from s3_agent_memory.errors import (
@@ -107,6 +107,79 @@ def test_ids_are_erased_whatever_kind_they_have() -> None:
     world.memories.remember(NAMESPACE, "stays", id="semantic-2")
     world.memories.erase(NAMESPACE, confirm=NAMESPACE, ids=[memory.id for memory in goes] + ["never-was"])
     assert world.seen().truth == ("stays",)
+
+
+def merged(world: World, count: int = 3, **fields: object) -> list[Memory]:
+    """Remember memories that say the same in different capitals, and consolidate them."""
+    texts = ["zorgle likes quince tea", "Zorgle likes quince tea!", "ZORGLE LIKES QUINCE TEA"]
+    made = [world.memories.remember(NAMESPACE, text, **fields) for text in texts[:count]]  # type: ignore[arg-type]
+    world.memories.consolidate(NAMESPACE)
+    assert len(world.memories.list(NAMESPACE).memories) == 1
+    return made
+
+
+def bodies(world: World) -> bytes:
+    keys = [item.key for item in world.store.inner.list_page("").objects]
+    found = [world.store.inner.get(key, size_max=10**9) for key in keys]
+    return b"".join(item.body for item in found if item is not None).lower()
+
+
+def test_what_was_merged_of_erased_memories_goes_with_them() -> None:
+    world = World()
+    made = merged(world, 2)
+    report = world.memories.erase(NAMESPACE, confirm=NAMESPACE, ids=[memory.id for memory in made])
+    assert (report.is_finished, report.counts.semantic) == (True, 3)
+    assert b"quince" not in bodies(world)
+    assert b"quinc" not in bodies(world)
+
+
+def test_an_original_that_is_not_erased_is_visible_again() -> None:
+    world = World()
+    first, second, third = merged(world)
+    world.memories.erase(NAMESPACE, confirm=NAMESPACE, ids=[first.id, second.id])
+    assert [memory.id for memory in world.another_process().memories.list(NAMESPACE).memories] == [third.id]
+
+
+def test_a_merged_memory_of_settled_originals_goes_with_their_ids() -> None:
+    world = World()
+    made = merged(world)
+    world.clock.advance(8 * 24 * 60 * MINUTE)
+    world.memories.prune_expired(NAMESPACE)
+    world.memories.erase(NAMESPACE, confirm=NAMESPACE, ids=[made[0].id])
+    assert b"quince" not in bodies(world)
+
+
+def test_earlier_contents_of_a_merged_memory_go_with_the_ids_it_was_made_of() -> None:
+    world = World()
+    made = merged(world, 2)
+    (whole,) = world.memories.list(NAMESPACE).memories
+    world.memories.update(NAMESPACE, whole.id, content="Zorgle likes quince tea and cake")
+    world.memories.erase(NAMESPACE, confirm=NAMESPACE, ids=[memory.id for memory in made])
+    assert b"quince" not in bodies(world)
+
+
+def test_an_erasure_of_merged_ids_that_dies_anywhere_is_finished_by_another_process() -> None:
+    for place in range(1_000):
+        world = World()
+        first, second, third = merged(world)
+        world.store.forget_requests()
+        die_at_request(world, at=place)
+        is_finished = try_to_die(partial(world.memories.erase, NAMESPACE, confirm=NAMESPACE, ids=[first.id, second.id]))
+        world.clock.advance(MINUTE)
+        world.another_process().memories.erase(NAMESPACE, confirm=NAMESPACE, ids=[first.id, second.id])
+        seen = [memory.id for memory in world.another_process().memories.list(NAMESPACE).memories]
+        assert seen == [third.id], f"request {place}"
+        if is_finished:
+            assert place > 20
+            return
+    raise AssertionError("the erasure never came to its end")
+
+
+def test_a_merged_memory_goes_with_its_user() -> None:
+    world = World()
+    merged(world, attribution=ALICE)
+    world.memories.erase(NAMESPACE, confirm=NAMESPACE, user_id="alice")
+    assert b"quince" not in bodies(world)
 
 
 def test_what_an_erased_memory_had_put_an_end_to_does_not_come_back() -> None:
@@ -367,3 +440,50 @@ def test_every_erased_memory_has_a_tombstone() -> None:
     keys = [parse_truth_key(key) for key, _ in story.objects()]
     tombstones = {key.memory_id for key in keys if key is not None and key.kind is None}
     assert tombstones == {memory.id for memory in story.gone}
+
+
+def test_earlier_contents_that_nobody_can_read_are_named_in_the_report() -> None:
+    world = World()
+    world.memories.remember(NAMESPACE, "alicesecret one", id="own", attribution=ALICE)
+    world.memories.update(NAMESPACE, "own", content="alicesecret two")
+    inner = world.store.inner
+    inner.delete(f"memory/{NAMESPACE}/semantic/own.json")
+    (key,) = world.store.keys_below(f"memory/{NAMESPACE}/_history/own/")
+    found = inner.get(key, size_max=10**6)
+    assert found is not None
+    inner.put(key, found.body[:-1])
+    done = world.memories.erase(NAMESPACE, confirm=NAMESPACE, user_id="alice")
+    assert (done.is_finished, done.unreadable_keys) == (True, (key,))
+
+
+def test_earlier_contents_that_nobody_can_read_go_with_the_ids_they_lie_under() -> None:
+    world = World()
+    key = f"memory/{NAMESPACE}/_history/own/{1:016d}"
+    world.store.inner.put(key, b"alicesecret")
+    done = world.memories.erase(NAMESPACE, confirm=NAMESPACE, ids=["own"])
+    assert (done.unreadable_keys, world.store.inner.get(key, size_max=1)) == ((), None)
+
+
+def spoiled_record(world: World) -> str:
+    """Begin an erasure and spoil its record; return the key."""
+    begun = world.memories.erase(NAMESPACE, confirm=NAMESPACE, user_id="carol", seconds_max=0)
+    key = erasure_key(PLACE, begun.id)
+    world.store.inner.put(key, b"{")
+    return key
+
+
+def test_a_record_that_nobody_can_read_does_not_hold_up_another_erasure() -> None:
+    story = Story()
+    spoiled_record(story.world)
+    assert story.erase().is_finished
+    assert story.traces() == []
+
+
+def test_a_record_that_nobody_can_read_does_not_hold_up_what_is_resumed() -> None:
+    story = Story()
+    key = spoiled_record(story.world)
+    story.world.clock.advance(1)
+    assert not story.erase(seconds_max=0).is_finished
+    assert story.world.another_process().memories.resume_erasures(NAMESPACE) == 1
+    assert story.traces() == []
+    assert story.world.store.inner.get(key, size_max=1) is not None

@@ -21,6 +21,7 @@ from s3_agent_memory.domain.validity import MemoryVersion, named_from_json, name
 from s3_agent_memory.errors import AgentMemoryError, CorruptError, ValidationError
 
 SOURCE_PREFIX: Final = "consolidation:"
+MERGED_PREFIX: Final = "merged-"
 THRESHOLD_DEFAULT: Final = 0.5
 UNDO_DAYS_DEFAULT: Final = 7.0
 UNDO_DAYS_MAX: Final = 365.0
@@ -137,7 +138,7 @@ class ConsolidationRun:
 def merged_id(kind: Kind, originals: Sequence[MemoryVersion]) -> str:
     """Return the id of the memory that takes the place of some versions, in whatever order they are given."""
     text = "\0".join([kind, *(f"{item.id}\0{item.version}" for item in sorted(originals))])
-    return f"merged-{blake2b(text.encode(), digest_size=_ID_BYTES).hexdigest()}"
+    return f"{MERGED_PREFIX}{blake2b(text.encode(), digest_size=_ID_BYTES).hexdigest()}"
 
 
 def may_merge(memory: Memory, *, settle_at: datetime) -> bool:

@@ -68,13 +68,19 @@ class ErasureScope:
         return Scope(level=level, principal=self.user_id, agent_client_id=self.agent_id, session_id=self.session_id)
 
     def covers(self, document: object) -> bool:
-        """Return True if a stored memory, as a JSON object, is within the scope, whatever else is wrong with it."""
+        """Return True if a stored memory, as a JSON object, is within the scope, whatever else is wrong with it.
+
+        So is one that was merged from one of the ids, because it says what that one said.
+        """
         if self.is_whole:
             return True
         if not isinstance(document, Mapping):
             return False
         if self.ids is not None:
-            return document.get("id") in self.ids
+            merged_from = document.get("consolidated_from")
+            named = merged_from if isinstance(merged_from, list) else []
+            ids = [document.get("id"), *(item.get("id") for item in named if isinstance(item, Mapping))]
+            return any(memory_id in self.ids for memory_id in ids)
         attribution = document.get("attribution")
         found = attribution if isinstance(attribution, Mapping) else {}
         return all(found.get(name) == value for name in _LEVELS if (value := getattr(self, name)) is not None)

@@ -19,6 +19,11 @@ from s3_agent_memory.index.near_duplicates.english import canonical_sentence
 ENGLISH: Final = frozenset({"english", "porter"})
 _APOSTROPHES: Final = str.maketrans("\u2019\u02bc\u2018\u00b4`", "'''''")
 _DASHES: Final = str.maketrans("\u2010\u2011\u2012\u2013\u2014\u2212", "------")
+# Normalisation makes plain digits and signs of raised and lowered ones: "10\u2075" would be "105".
+_RAISED: Final = re.compile("[\u00b2\u00b3\u00b9\u2070-\u207f]+")
+_LOWERED: Final = re.compile("[\u2080-\u209c]+")
+# "--force" or "-v": a dash that belongs to the word.
+_OPTION: Final = re.compile(r"--+\w.*|-[^\W\d].*")
 _QUOTES: Final = '"()[]{}\u201c\u201d\u00ab\u00bb'
 # Signs that end a sentence; only a question mark changes what is said.
 _STOPS: Final = ".!;\u2026"
@@ -53,12 +58,12 @@ def statement_of(text: str, language: str) -> Statement | None:
         language: of the index's text analysis; only English has rules beyond case and punctuation.
 
     Example:
-        >>> statement_of("Bob doesn't like tea!", "english") == statement_of("bob dislikes tea", "english")
+        >>> statement_of("Bob doesn't like tea!", "english") == statement_of("Bob dislikes tea", "english")
         True
         >>> statement_of("Bob likes tea", "english") == statement_of("Bob likes coffee", "english")
         False
     """
-    normal = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES).translate(_DASHES)
+    normal = unicodedata.normalize("NFKC", _with_marks(text)).translate(_APOSTROPHES).translate(_DASHES)
     chunks = normal.split()
     if not chunks or len(chunks) > WORD_COUNT_MAX:
         return None
@@ -68,6 +73,11 @@ def statement_of(text: str, language: str) -> Statement | None:
         said = canonical_sentence(words) if language in ENGLISH else [word for word in words if word != ","]
         tokens.extend([*said, "."] if said else [])
     return Statement(tuple(tokens[:-1]), _spelled(normal, chunks)) if tokens else None
+
+
+def _with_marks(text: str) -> str:
+    """Write a mark before what is raised or lowered, because normalisation makes them plain."""
+    return _LOWERED.sub(r"_\g<0>", _RAISED.sub(r"^\g<0>", text))
 
 
 def _spelled(text: str, chunks: Sequence[str]) -> frozenset[str] | None:
@@ -127,6 +137,8 @@ def _words(chunk: str) -> Iterator[str]:
         yield f"date:{word}"
     elif amount:
         yield from (part for part in (amount[1], amount[2], amount[3]) if part)
+    elif _OPTION.fullmatch(word):
+        yield word
     elif all(letter.isalpha() or letter in "'-" or unicodedata.combining(letter) for letter in word):
         yield from (part for part in word.split("-") if part) if word.strip("-") else ()
     else:

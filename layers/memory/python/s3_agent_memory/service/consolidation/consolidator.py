@@ -22,8 +22,6 @@ from s3_agent_memory.service.results import Progress, no_progress
 from s3_agent_memory.service.runtime import Runtime
 
 HasTime = Callable[[], bool]
-_BATCH_SIZE: Final = 16
-_CHANGED: Final = "an original has changed"
 
 # Clocks differ, and a write may take a while from its time to its end.
 _LATENESS_US: Final = 3_600_000_000
@@ -61,7 +59,9 @@ class Consolidator:
         """
         draft = self._draft(options, summariser="")
         excluded = _unsettled_ids(list(self.runs.all(namespace)))
-        return self._find(namespace, draft, options, excluded=excluded, progress=progress)
+        findings = self._find(namespace, draft, options, excluded=excluded, progress=progress)
+        ids = self._applier.refused(namespace, [item.merge for item in findings.merges])
+        return replace(findings, merges=tuple(item for item in findings.merges if item.merge.id not in ids))
 
     def consolidate(
         self,
@@ -125,7 +125,7 @@ class Consolidator:
         """
         run = self.runs.load(namespace, run_id)
         while run.state is RunState.RUNNING and run.planned and has_time():
-            run = self._applier.apply_some(namespace, run, summariser)
+            run = self._applier.apply_some(namespace, run, summariser, has_time=has_time)
             progress(len(run.merges) - len(run.planned), len(run.merges))
         if run.state is RunState.RUNNING and not run.planned:
             run = self._finish(namespace, run)

@@ -23,12 +23,14 @@ from s3_agent_memory.domain.memory import Memory
 from s3_agent_memory.errors import (
     AgentMemoryError,
     ConflictError,
+    CorruptError,
     ForgottenError,
     GenerationError,
     NotFoundError,
     UnusableAnswerError,
     ValidationError,
 )
+from s3_agent_memory.index.text.analyzer import Analyzer
 from s3_agent_memory.service.consolidation.original_check import OriginalCheck, Originals
 from s3_agent_memory.service.consolidation.runs import ConsolidationRuns
 from s3_agent_memory.service.consolidation.settler import ConsolidationSettler
@@ -40,6 +42,7 @@ from s3_agent_memory.service.truth import Truth
 from s3_agent_memory.service.upkeep.folder import Folder
 
 _BATCH_SIZE: Final = 16
+HasTime = Callable[[], bool]
 _CHANGED: Final = "an original has changed"
 
 
@@ -70,11 +73,20 @@ class MergeApplier:
         self._settler = settler
         self._runs = ConsolidationRuns(runtime)
 
-    def apply_some(self, namespace: Namespace, run: ConsolidationRun, summariser: Summariser) -> ConsolidationRun:
-        """Try some merges and record what became of them; return the run as it is then."""
+    def apply_some(
+        self, namespace: Namespace, run: ConsolidationRun, summariser: Summariser, *, has_time: HasTime
+    ) -> ConsolidationRun:
+        """Try some merges and record what became of them; return the run as it is then.
+
+        The first is tried in any case, so that a run gets on; no other is begun when the time is up.
+        """
         batch = run.planned[:_BATCH_SIZE]
         before = self._originals.check(namespace, batch)
-        results = {merge.id: self._try(_Place(namespace, run), merge, before, summariser) for merge in batch}
+        results: dict[str, Merge] = {}
+        for merge in batch:
+            if results and not has_time():
+                break
+            results[merge.id] = self._try(_Place(namespace, run), merge, before, summariser)
         written = [merge for merge in results.values() if merge.state is MergeState.MERGED]
         after = self._originals.check(namespace, written)
         for merge in written:
@@ -89,11 +101,20 @@ class MergeApplier:
         self._take_back(namespace, run, _undone_of(run, written))
         return run
 
+    def refused(self, namespace: Namespace, merges: Sequence[Merge]) -> frozenset[str]:
+        """Return the ids out of some merges that are never made: they were undone or forgotten before."""
+        requests = [self._truth.tombstone_request(namespace, merge.id) for merge in merges]
+        found = zip(merges, self._runtime.store.read_many(requests), strict=True)
+        return frozenset(merge.id for merge, tombstone in found if tombstone is not None)
+
     def _try(self, place: _Place, merge: Merge, before: Originals, summariser: Summariser) -> Merge:
         """Write the merged memory unless something speaks against it; return the merge with what became of it."""
         originals = before.of.get(merge.id)
+        # A model is not asked again for what a process that died has written.
+        if originals is not None and self._is_written(place, merge):
+            return self._adopt(place, merge)
         try:
-            content = None if originals is None else _content(originals, summariser, before.language)
+            content = None if originals is None else _content(originals, summariser, before.analyzer)
             # A model may take its time: what changed meanwhile is not merged.
             is_slow = originals is not None and all(content != memory.content for memory in originals)
             if is_slow and merge.id not in self._originals.check(place.namespace, [merge]).of:
@@ -114,6 +135,12 @@ class MergeApplier:
             return self._adopt(place, merge)
         return replace(merge, state=MergeState.MERGED)
 
+    def _is_written(self, place: _Place, merge: Merge) -> bool:
+        try:
+            return self._truth.live(place.namespace, merge.id, merge.kind) is not None
+        except CorruptError:
+            return False
+
     def _adopt(self, place: _Place, merge: Merge) -> Merge:
         """Take over a merged memory that is there already: a process that died may have left it without a log entry."""
         present = self._truth.live(place.namespace, merge.id, merge.kind)
@@ -127,11 +154,14 @@ class MergeApplier:
             self._settler.take_back(namespace, run, merge)
 
 
-def _content(originals: Sequence[Memory], summariser: Summariser, language: str) -> str:
+def _content(originals: Sequence[Memory], summariser: Summariser, analyzer: Analyzer) -> str:
     texts = [memory.content for memory in originals]
-    content = summariser.summarise(texts)
-    if content not in texts and not keeps_what_counts(content, texts, language):
-        raise UnusableAnswerError("the merged text leaves out a number, a name or a negation")
+    # A caller may bring a summariser of their own, which no type checker has seen.
+    content: object = summariser.summarise(texts)
+    if not isinstance(content, str):
+        raise UnusableAnswerError(f"the summariser must return text, not {type(content).__name__}")
+    if content not in texts and not keeps_what_counts(content, texts, analyzer):
+        raise UnusableAnswerError("the merged text leaves out a number, a name, a negation or too many words")
     return content
 
 

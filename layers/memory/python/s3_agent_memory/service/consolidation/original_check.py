@@ -8,6 +8,7 @@ from s3_agent_memory.domain.keys import Namespace, TruthKey
 from s3_agent_memory.domain.memory import Memory
 from s3_agent_memory.errors import CorruptError
 from s3_agent_memory.index.snapshot import Snapshot
+from s3_agent_memory.index.text.analyzer import Analyzer
 from s3_agent_memory.service.runtime import Runtime
 from s3_agent_memory.service.stored_index.index_reader import IndexReader
 from s3_agent_memory.service.truth import Truth, decode_present, decode_present_tombstone, is_dead
@@ -16,15 +17,15 @@ from s3_agent_memory.storage.port import ReadResult
 
 @dataclass(frozen=True, slots=True)
 class Originals:
-    """Merges that may be done, with their memories, and the language of their texts.
+    """Merges that may be done, with their memories, and how their texts are analysed.
 
     Attributes:
         of: the memories of each merge whose originals are all alive at the version it names, and named by nobody else.
-        language: of the index.
+        analyzer: the text analysis of the index.
     """
 
     of: Mapping[str, tuple[Memory, ...]]
-    language: str
+    analyzer: Analyzer
 
 
 class OriginalCheck:
@@ -58,7 +59,7 @@ class OriginalCheck:
             is_same = tuple(memory.named_version for memory in present) == merge.originals
             if is_same and not _is_named_elsewhere(view.snapshot, merge):
                 unchanged[merge.id] = present
-        return Originals(unchanged, view.analyzer.language)
+        return Originals(unchanged, view.analyzer)
 
 
 def _alive(found: tuple[ReadResult, ReadResult], key: TruthKey) -> Memory | None:

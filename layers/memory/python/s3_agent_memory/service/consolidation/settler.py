@@ -1,6 +1,7 @@
 """What comes after a consolidation: undoing it, or, when its undo window is over, forgetting the originals."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -29,7 +30,7 @@ class UndoReport:
 
     Attributes:
         run_id: the run that was undone.
-        restored: memories that are visible again.
+        restored: originals of what was taken away that are there as they were merged; neither changed nor forgotten.
         kept: merged memories that somebody changed meanwhile; they stay, and their originals stay hidden.
     """
 
@@ -66,8 +67,17 @@ class ConsolidationSettler:
         # Also what the record does not call merged: a process may have died after writing it.
         kept = [merge for merge in run.merges if not self.take_back(namespace, run, merge)]
         gone = [merge for merge in run.in_state(MergeState.MERGED) if merge not in kept]
-        restored = sum(len(merge.originals) for merge in gone)
+        restored = sum(self._count_present(namespace, merge) for merge in gone)
         return UndoReport(run_id=run_id, restored=restored, kept=tuple(merge.id for merge in kept))
+
+    def _count_present(self, namespace: Namespace, merge: Merge) -> int:
+        """Return how many originals of a merge are alive at the version that was merged."""
+        count = 0
+        for item in merge.originals:
+            with suppress(CorruptError):
+                memory = self._truth.live(namespace, item.id, merge.kind)
+                count += memory is not None and memory.version == item.version
+        return count
 
     def take_back(self, namespace: Namespace, run: ConsolidationRun, merge: Merge) -> bool:
         """Take a merged memory away and leave its originals; return False if it is somebody else's by now."""

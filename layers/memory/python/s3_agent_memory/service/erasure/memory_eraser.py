@@ -1,15 +1,23 @@
 """Erasing memories by looking at the objects themselves: an erasure trusts no index."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from s3_agent_memory import names
 from s3_agent_memory.domain.clock import to_datetime
 from s3_agent_memory.domain.codec import Tombstone, encode_tombstone
 from s3_agent_memory.domain.erasure import Erasure, ErasureCounts
 from s3_agent_memory.domain.ids import new_nonce
-from s3_agent_memory.domain.keys import TruthKey, memory_key, memory_prefix, parse_truth_key, tombstone_key
+from s3_agent_memory.domain.keys import (
+    TruthKey,
+    memory_key,
+    memory_prefix,
+    namespace_prefix,
+    parse_truth_key,
+    tombstone_key,
+)
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.timestamps import format_timestamp
 from s3_agent_memory.errors import (
@@ -19,6 +27,7 @@ from s3_agent_memory.errors import (
     ThrottledError,
     UnknownOutcomeError,
 )
+from s3_agent_memory.service.erasure.merged_copies import find_copies
 from s3_agent_memory.service.erasure.work import HasTime, Piece, document_of, is_later, small_pages
 from s3_agent_memory.service.memories.forgetter import Forgetter
 from s3_agent_memory.service.memories.writer import MemoryWriter
@@ -37,10 +46,11 @@ _TOMBSTONE_BYTES_MAX: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class _Doomed:
-    """A memory that is to go, and how large its object is."""
+    """A memory that is to go, how large its object is, and whether it only repeats what others said."""
 
     key: TruthKey
     size_bytes: int
+    is_copy: bool = False
 
 
 class MemoryEraser:
@@ -68,7 +78,10 @@ class MemoryEraser:
             if not has_time():
                 return
             yield self._erase(erasure, cursor, chunk)
-        yield Piece(cursor="")
+        if erasure.scope.ids is None:
+            yield Piece(cursor="")
+        else:
+            yield from self._erase_copies(erasure, erasure.scope.ids, has_time)
 
     def _chunks(self, erasure: Erasure) -> Iterator[tuple[str, Sequence[ListedObject]]]:
         """Yield what is to be looked at from the cursor on, each part with the cursor behind it."""
@@ -106,6 +119,22 @@ class MemoryEraser:
             unreadable_keys=(*unreadable, *(item.key for item in foreign)),
         )
 
+    def _erase_copies(self, erasure: Erasure, ids: Collection[str], has_time: HasTime) -> Iterator[Piece]:
+        """Erase what was merged of some ids; what else it was made of is visible again.
+
+        The ids are gone by now, so that no consolidation makes another copy.
+        """
+        copies = find_copies(self._runtime, erasure.namespace, ids)
+        for key, item in copies.doomed:
+            history = f"{namespace_prefix(erasure.namespace)}{names.HISTORY_FOLDER}/{key.memory_id}/"
+            for page in small_pages(self._runtime.store, history, ""):
+                self._runtime.store.delete_many([earlier.key for earlier in page])
+            counts = self._remove(erasure, _Doomed(key, item.size_bytes, is_copy=True))
+            yield Piece(cursor=max(ids), counts=counts or ErasureCounts())
+            if not has_time():
+                return
+        yield Piece(cursor="", unreadable_keys=copies.unreadable_keys)
+
     def _select(self, erasure: Erasure, chunk: Sequence[ListedObject]) -> tuple[list[_Doomed], list[str]]:
         """Return the memories of a chunk that are within the scope, and the keys of those that nobody can read."""
         is_certain = erasure.scope.is_whole or erasure.scope.ids is not None
@@ -138,15 +167,16 @@ class MemoryEraser:
     def _remove(self, erasure: Erasure, doomed: _Doomed) -> ErasureCounts | None:
         key, kind = doomed.key, doomed.key.kind or Kind.SEMANTIC
         try:
-            is_gone = self._forget(erasure, key, kind)
+            is_gone = self._forget(erasure, doomed, kind)
         except NotFoundError:
             return None
         except CorruptError:
             is_gone = self._remove_unreadable(key, kind)
         return ErasureCounts(**{kind.value: 1, "objects": 1, "bytes": doomed.size_bytes}) if is_gone else None
 
-    def _forget(self, erasure: Erasure, key: TruthKey, kind: Kind) -> bool:
-        if not erasure.scope.is_whole:
+    def _forget(self, erasure: Erasure, doomed: _Doomed, kind: Kind) -> bool:
+        key = doomed.key
+        if not erasure.scope.is_whole and not doomed.is_copy:
             # Of what stays nothing may come back that this memory had put an end to.
             with suppress(IndexBrokenError):
                 return self._forgetter.forget(key.namespace, key.memory_id, kind=kind, reason=ERASED)

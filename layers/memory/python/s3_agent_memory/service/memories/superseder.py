@@ -75,10 +75,22 @@ class Superseder:
         new = replace(
             new,
             valid_to=_end(new, rivals),
-            supersedes=tuple(dict.fromkeys((*self._overtaken(namespace, old, new.begin), *absorbers))),
+            supersedes=self._named(self._overtaken(namespace, old, new.begin), absorbers, old.consolidated_from),
         )
         checked = check_memory(new, self._runtime.limits)
         return self._writer.create(checked) if wanted.new_id is None else self._writer.remember_as(checked)
+
+    def _named(
+        self, overtaken: Sequence[MemoryVersion], absorbers: Sequence[MemoryVersion], originals: Sequence[MemoryVersion]
+    ) -> tuple[MemoryVersion, ...]:
+        """Return what a new memory supersedes, without repetitions.
+
+        It has the originals of a merged memory too, as many as there is room for: if their consolidation is undone,
+        they must not come back as if nothing had followed.
+        """
+        named = tuple(dict.fromkeys((*overtaken, *absorbers)))
+        more = [item for item in dict.fromkeys(originals) if item not in named]
+        return (*named, *more[: max(0, self._runtime.limits.named_version_count_max - len(named))])
 
     def _created_at(self, old: Memory, rivals: Sequence[Namer]) -> datetime:
         """Return a creation after that of everything which began with its creation."""
