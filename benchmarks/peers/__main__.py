@@ -33,6 +33,7 @@ MODEL: Final = ROOT / ".build" / "model"
 CACHE: Final = ROOT / ".build" / "quality" / "embeddings.sqlite"
 QUICK_STEP: Final = 5
 _STEP_SECONDS_MAX: Final = 30.0
+_MEMORY_MB_MAX: Final = 12_000
 _GRACE_SECONDS: Final = 60.0
 _MARK: Final = "RESULT "
 
@@ -120,17 +121,14 @@ class Comparison:
 
     def _sizes(self, name: str, result: dict[str, Any]) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        previous: tuple[int, float] | None = None
+        previous: tuple[int, dict[str, Any]] | None = None
         for size in self._arguments.sizes:
-            estimate = previous[1] * size / previous[0] if previous else 0.0
-            if previous is None and found:
-                found[str(size)] = {"not_run": "the size before did not finish"}
-            elif estimate > self._arguments.budget:
-                found[str(size)] = {"not_run": f"loading would take about {_duration(estimate)}"}
-            else:
-                found[str(size)] = self._size(name, size, result if not found else None)
-                load = found[str(size)].get("load")
-                previous = (size, load["seconds"]) if load else None
+            reason = _why_not(previous, size, self._arguments.budget) if found else None
+            if reason is not None:
+                found[str(size)] = {"not_run": reason}
+                continue
+            found[str(size)] = self._size(name, size, result if not found else None)
+            previous = None if "error" in found[str(size)] else (size, found[str(size)])
         return found
 
     def _size(self, name: str, size: int, result: dict[str, Any] | None) -> dict[str, Any]:
@@ -184,6 +182,20 @@ class Comparison:
             **more,
         }
         return ask(task, seconds_max=2 * self._arguments.budget + _GRACE_SECONDS)
+
+
+def _why_not(previous: tuple[int, dict[str, Any]] | None, size: int, budget_s: float) -> str | None:
+    """Return why a size is not run, judged by the size before; None if it is."""
+    if previous is None:
+        return "the size before did not finish"
+    before, figures = previous
+    load_s = figures["load"]["seconds"] * size / before
+    if load_s > budget_s:
+        return f"loading would take about {_duration(load_s)}"
+    memory_mb = figures["read"]["anonymous_mb"] * size / before
+    if memory_mb > _MEMORY_MB_MAX:
+        return f"it would need about {memory_mb / 1_024:.0f} GB of memory"
+    return None
 
 
 def _duration(seconds: float) -> str:

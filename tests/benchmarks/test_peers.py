@@ -126,3 +126,19 @@ def test_a_system_that_is_not_installed_is_reported():
 
 def test_every_system_says_how_it_is_used_and_what_survives():
     assert all(contender.settings and contender.durability for contender in CONTENDERS.values())
+
+
+@pytest.mark.parametrize(
+    ("load_s", "memory_mb", "reason"),
+    [(1.0, 100.0, None), (20.0, 100.0, "loading would take about 3 min"), (1.0, 1_800.0, "about 18 GB of memory")],
+)
+def test_a_size_that_would_take_too_long_or_too_much_memory_is_not_run(
+    load_s: float, memory_mb: float, reason: str | None
+) -> None:
+    figures = {"load": {"seconds": load_s}, "read": {"anonymous_mb": memory_mb}}
+    found = peers._why_not((100_000, figures), 1_000_000, 180.0)
+    assert (found is None) if reason is None else (reason in str(found))
+
+
+def test_after_a_size_that_failed_no_larger_one_is_run() -> None:
+    assert peers._why_not(None, 1_000_000, 180.0) == "the size before did not finish"
