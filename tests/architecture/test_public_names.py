@@ -25,6 +25,7 @@ PUBLIC_NAMES = [
     "MemoryPage",
     "MemoryStore",
     "NotFoundError",
+    "OtherKindError",
     "Ranking",
     "RecallResult",
     "Settings",

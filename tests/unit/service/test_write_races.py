@@ -180,7 +180,7 @@ def test_an_id_goes_to_one_writer_only(rival: Write) -> None:
         winners = [name for name, error in (("new", race.error), ("rival", race.rival_error)) if error is None]
         losers = [error for error in (race.error, race.rival_error) if error is not None]
         assert race.seen.truth == tuple(winners), race
-        assert [type(error) for error in losers] == [ConflictError], race
+        assert [isinstance(error, ConflictError) for error in losers] == [True], race
 
 
 def test_a_forget_during_a_remember_is_final() -> None:
