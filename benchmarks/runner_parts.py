@@ -88,7 +88,7 @@ _PARTS: Final = (
         name="peers",
         says="other memory systems side by side",
         module="benchmarks.peers",
-        full=(*_sizes(1_000, 10_000, 100_000, 1_000_000), "--budget", "180", "--step-seconds", "8"),
+        full=(*_sizes(1_000, 10_000, 100_000, 1_000_000), "--budget", "240", "--step-seconds", "8"),
         quick=(
             *_sizes(300),
             "--quick",
