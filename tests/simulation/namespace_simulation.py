@@ -48,7 +48,7 @@ class NamespaceSimulation:
         violation: str | None = None
         try:
             self._live()
-            self._hush()
+            self.world.hush()
             self.check_in_the_end()
         except ViolationError as error:
             violation = str(error)
@@ -70,14 +70,6 @@ class NamespaceSimulation:
             if self.rng.random() < 0.003:
                 self.instances[self.rng.randrange(len(self.instances))] = self.instance()
             self.world.turn()
-
-    def _hush(self) -> None:
-        """Let everybody crash and every late request arrive; from here on nothing goes wrong."""
-        for actor in list(self.world.actors):
-            self.world.crash(actor)
-        self.world.has_faults = False
-        self.world.run_late(every=True)
-        self.world.tick += 1
 
     def start(self, name: str, call: Callable[[], object], *, life_s: float = LIFE_S) -> Actor:
         """Let a caller begin something, and count how it ends."""

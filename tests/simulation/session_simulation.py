@@ -148,11 +148,7 @@ class SessionSimulation:
             self.world.turn()
 
     def _quiesce(self) -> None:
-        for actor in list(self.world.actors):
-            self.world.crash(actor)
-        self.world.has_faults = False
-        self.world.run_late(every=True)
-        self.world.tick += 1
+        self.world.hush()
         calm = self.instance()
         for _ in range(2):
             self.sweep(calm)

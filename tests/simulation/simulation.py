@@ -176,11 +176,7 @@ class Simulation:
         raise ViolationError(f"{what} does not end, alone and without faults")
 
     def _quiesce(self) -> None:
-        for actor in list(self.world.actors):
-            self.world.crash(actor)
-        self.world.has_faults = False
-        self.world.run_late(every=True)
-        self.world.tick += 1
+        self.world.hush()
         self.instances = [self.instance(self.models[0])]
         self._settle()
         self._compare()

@@ -12,9 +12,15 @@ PAGE_COUNT_MAX: Final = 1_000_000
 
 def pages(store: ObjectStore, prefix: str, *, start_after: str = "") -> Iterator[tuple[ListedObject, ...]]:
     """Yield the objects directly under ``prefix`` in key order, page by page; deeper keys are passed over."""
+    for page in deep_pages(store, prefix, start_after=start_after):
+        yield tuple(item for item in page if "/" not in item.key[len(prefix) :])
+
+
+def deep_pages(store: ObjectStore, prefix: str, *, start_after: str = "") -> Iterator[tuple[ListedObject, ...]]:
+    """Yield all objects whose keys begin with ``prefix`` in key order, page by page."""
     for _ in range(PAGE_COUNT_MAX):
         page = store.list_page(prefix, start_after=start_after)
-        yield tuple(item for item in page.objects if "/" not in item.key[len(prefix) :])
+        yield page.objects
         if page.is_last or not page.objects:
             return
         start_after = page.objects[-1].key

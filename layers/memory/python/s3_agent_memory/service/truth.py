@@ -110,6 +110,18 @@ class Truth:
             present = again
         return None
 
+    def live_many(self, namespace: Namespace, ids: Sequence[tuple[Kind, str]]) -> list[Memory | None]:
+        """Return which of some memories are alive, in order; one that cannot be read counts as none.
+
+        All objects are read at once, then all tombstones: what no later tombstone covers was alive when it was read.
+        """
+        objects = self._runtime.store.read_many([self.get_request(namespace, *item) for item in ids])
+        tombstones = self._runtime.store.read_many([self.tombstone_request(namespace, item) for _, item in ids])
+        return [
+            _alive(found, tombstone, TruthKey(namespace, kind, memory_id))
+            for (kind, memory_id), found, tombstone in zip(ids, objects, tombstones, strict=True)
+        ]
+
     def _find(self, namespace: Namespace, memory_id: str, kind: Kind | None) -> PresentMemory | None:
         if kind is None:
             return self.locate(namespace, memory_id)
@@ -128,6 +140,17 @@ class Truth:
                 if again is not None and again.etag == present.etag:
                     continue
             return
+
+
+def _alive(found: ReadResult, tombstone: ReadResult, key: TruthKey) -> Memory | None:
+    try:
+        present = decode_present(found, key)
+        is_covered = present is None or is_dead(
+            present, decode_present_tombstone(tombstone, tombstone_key(key.namespace, key.memory_id))
+        )
+    except CorruptError:
+        return None
+    return None if present is None or is_covered else present.memory
 
 
 def decode_present(found: ReadResult, expected: TruthKey) -> PresentMemory | None:

@@ -49,6 +49,7 @@ from s3_agent_memory.index.snapshot import Snapshot
 from s3_agent_memory.index.vectors.shard import VectorShard
 from s3_agent_memory.service.erasure.records import RECORD_BYTES_MAX, ErasureRecords, decode_record
 from s3_agent_memory.service.grace import ORPHAN_AGE_MS, WRITE_AGE_MAX_MS
+from s3_agent_memory.service.listing import PAGE_COUNT_MAX, deep_pages
 from s3_agent_memory.service.results import Progress, no_progress
 from s3_agent_memory.service.runtime import Runtime
 from s3_agent_memory.service.stored_index.head import HeadStore, IndexBrokenError
@@ -62,7 +63,6 @@ _CHUNK_SIZE: Final = 128
 _CHUNK_BYTES_MAX: Final = 32 * 1024 * 1024
 _SMALL_BYTES_MAX: Final = 64 * 1024
 _RUN_BYTES_MAX: Final = 16 * 1024 * 1024
-_PAGE_COUNT_MAX: Final = 1_000_000
 # Sorts behind every character that a key of the store may have.
 _AFTER_ALL: Final = "\x7f"
 _LOOKED_AT: Final = ("memories", "tombstones", "claims", "segments", "vector_shards", "log_entries")
@@ -131,7 +131,7 @@ class _Run:
 
     def _chunks(self, prefix: str) -> Iterator[Sequence[ListedObject]]:
         """Yield everything below a prefix, as much at a time as may be read at once."""
-        for page in self._pages(prefix):
+        for page in deep_pages(self._runtime.store, prefix):
             chunk: list[ListedObject] = []
             size_bytes = 0
             for item in page:
@@ -141,15 +141,6 @@ class _Run:
                 chunk.append(item)
                 size_bytes += item.size_bytes
             yield chunk
-
-    def _pages(self, prefix: str) -> Iterator[Sequence[ListedObject]]:
-        start_after = ""
-        for _ in range(_PAGE_COUNT_MAX):
-            page = self._runtime.store.list_page(prefix, start_after=start_after)
-            yield page.objects
-            if page.is_last or not page.objects:
-                return
-            start_after = page.objects[-1].key
 
     def _read(self, chunk: Sequence[ListedObject], size_max: int) -> Iterator[tuple[ListedObject, ReadResult]]:
         results = self._runtime.store.read_many([Get(item.key, size_max) for item in chunk])
@@ -174,7 +165,7 @@ class _Run:
             present = decode_present(found, key)
         except CorruptError as error:
             self._unreadable_ids.add(key.memory_id)
-            self._find(FindingKind.MEMORY_UNREADABLE, item.key, str(error).removeprefix(item.key).strip(": "))
+            self._find(FindingKind.MEMORY_UNREADABLE, item.key, _reason(error, item.key))
             return
         if present is None:
             # Forgotten since it was listed.
@@ -290,7 +281,7 @@ class _Run:
         """Look for what lies where nothing of the store does; what is left of a page's last folder is passed over."""
         prefix = namespace_prefix(self._namespace)
         start_after = folder = ""
-        for _ in range(_PAGE_COUNT_MAX):
+        for _ in range(PAGE_COUNT_MAX):
             page = self._runtime.store.list_page(prefix, start_after=start_after)
             for item in page.objects:
                 if folder and item.key.startswith(folder):
@@ -326,7 +317,7 @@ class _Run:
             (segment_prefix(self._namespace), names.SEGMENT_SUFFIX),
             (vector_prefix(self._namespace), names.VECTOR_SUFFIX),
         ):
-            for page in self._pages(prefix):
+            for page in deep_pages(self._runtime.store, prefix):
                 for item in page:
                     if not item.key.endswith(suffix):
                         self._find(FindingKind.FOREIGN_OBJECT, item.key)
@@ -350,7 +341,7 @@ class _Run:
             is_segment = kind is FindingKind.SEGMENT_UNREADABLE
             read = Segment.decode(found.body, key) if is_segment else VectorShard.decode(found.body, key)
         except CorruptError as error:
-            self._find(kind, key, str(error).removeprefix(key).strip(": "))
+            self._find(kind, key, _reason(error, key))
             return
         if read.row_count != row_count:
             self._find(kind, key, f"it has {read.row_count} rows, the manifest says {row_count}")
@@ -422,6 +413,11 @@ class _Run:
                     self._find(FindingKind.MEMORY_NOT_INDEXED, key)
             elif row.etag_hash != etag_hash(item.etag):
                 self._find(FindingKind.ROW_OUTDATED, key)
+
+
+def _reason(error: CorruptError, key: str) -> str:
+    """Return what is wrong with an object, without its key, which the finding has anyway."""
+    return str(error).removeprefix(key).strip(": ")
 
 
 def _is_id(name: str) -> bool:

@@ -1,7 +1,6 @@
 """What comes after a consolidation: undoing it, or, when its undo window is over, forgetting the originals."""
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -72,12 +71,9 @@ class ConsolidationSettler:
 
     def _count_present(self, namespace: Namespace, merge: Merge) -> int:
         """Return how many originals of a merge are alive at the version that was merged."""
-        count = 0
-        for item in merge.originals:
-            with suppress(CorruptError):
-                memory = self._truth.live(namespace, item.id, merge.kind)
-                count += memory is not None and memory.version == item.version
-        return count
+        found = self._truth.live_many(namespace, [(merge.kind, item.id) for item in merge.originals])
+        present = {memory.named_version for memory in found if memory is not None}
+        return len(present.intersection(merge.originals))
 
     def take_back(self, namespace: Namespace, run: ConsolidationRun, merge: Merge) -> bool:
         """Take a merged memory away and leave its originals; return False if it is somebody else's by now."""

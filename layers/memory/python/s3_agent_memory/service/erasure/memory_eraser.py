@@ -5,7 +5,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from s3_agent_memory import names
 from s3_agent_memory.domain.clock import to_datetime
 from s3_agent_memory.domain.codec import Tombstone, encode_tombstone
 from s3_agent_memory.domain.erasure import Erasure, ErasureCounts
@@ -14,9 +13,9 @@ from s3_agent_memory.domain.keys import (
     TruthKey,
     memory_key,
     memory_prefix,
-    namespace_prefix,
     parse_truth_key,
     tombstone_key,
+    versions_prefix,
 )
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.domain.timestamps import format_timestamp
@@ -126,8 +125,7 @@ class MemoryEraser:
         """
         copies = find_copies(self._runtime, erasure.namespace, ids)
         for key, item in copies.doomed:
-            history = f"{namespace_prefix(erasure.namespace)}{names.HISTORY_FOLDER}/{key.memory_id}/"
-            for page in small_pages(self._runtime.store, history, ""):
+            for page in small_pages(self._runtime.store, versions_prefix(erasure.namespace, key.memory_id), ""):
                 self._runtime.store.delete_many([earlier.key for earlier in page])
             counts = self._remove(erasure, _Doomed(key, item.size_bytes, is_copy=True))
             yield Piece(cursor=max(ids), counts=counts or ErasureCounts())

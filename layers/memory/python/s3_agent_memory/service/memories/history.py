@@ -21,12 +21,12 @@ from s3_agent_memory.errors import (
     UnknownOutcomeError,
 )
 from s3_agent_memory.service.file_writer import write_once
+from s3_agent_memory.service.listing import deep_pages
 from s3_agent_memory.service.runtime import Runtime
 from s3_agent_memory.service.truth import PresentMemory, Truth
 from s3_agent_memory.storage.port import Get, StoredObject
 
 VERSION_COUNT_MAX: Final = 20
-_PAGE_COUNT_MAX: Final = 1_000_000
 
 
 class History:
@@ -95,13 +95,8 @@ class History:
         return len(gone)
 
     def _pages(self, prefix: str) -> Iterator[list[str]]:
-        start_after = ""
-        for _ in range(_PAGE_COUNT_MAX):
-            page = self._runtime.store.list_page(prefix, start_after=start_after)
-            yield [item.key for item in page.objects]
-            if page.is_last or not page.objects:
-                return
-            start_after = page.objects[-1].key
+        for page in deep_pages(self._runtime.store, prefix):
+            yield [item.key for item in page]
 
     def _delete(self, keys: Sequence[str]) -> None:
         if not keys:

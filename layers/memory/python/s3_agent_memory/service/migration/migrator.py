@@ -84,7 +84,7 @@ class Migrator:
         )
 
     def _import(self, namespace: Namespace, source: "_Source", progress: Progress) -> ImportReport:
-        lines = (encode_json(document) for document in source.documents())
+        lines = (line for _, line in source.documents())
         return self._importer.import_lines(
             namespace, lines, overwrite=False, resurrect=False, verifies=False, progress=progress
         )
@@ -94,7 +94,7 @@ class Migrator:
         counts = {"imported": 0, "skipped": 0, "refused": 0}
         errors: list[LineError] = []
         ids: set[str] = set()
-        for number, document in enumerate(source.documents(), start=1):
+        for number, (document, _) in enumerate(source.documents(), start=1):
             try:
                 memory = memory_of(document, namespace, self._runtime)
                 outcome = "skipped" if memory.id in ids else self._outcome_for(namespace, memory.id)
@@ -130,19 +130,19 @@ class _Source:
         self.numbers = array("Q")
         self.errors: list[LineError] = []
 
-    def documents(self) -> Iterator[Document]:
-        """Yield each memory, and take note of where it is from."""
+    def documents(self) -> Iterator[tuple[Document, bytes]]:
+        """Yield each memory, also as the line of an import, and take note of where it is from."""
         for item in self._found:
             if item.error is not None:
                 self.errors.append(LineError(item.number, item.error.code, str(item.error)))
             for document in item.documents:
                 try:
-                    encode_json(document)
+                    line = encode_json(document)
                 except ValidationError as error:
                     self.errors.append(LineError(item.number, error.code, str(error)))
                     continue
                 self.numbers.append(item.number)
-                yield document
+                yield document, line
 
 
 def _read_mem0(file: BinaryIO) -> Iterator[_Found]:
