@@ -13,7 +13,6 @@ from s3_agent_memory.domain.keys import Namespace, parse_namespace, parse_truth_
 from s3_agent_memory.domain.kinds import Kind
 from s3_agent_memory.index import merge_policy
 from s3_agent_memory.service import grace
-from s3_agent_memory.service.events import feed
 from s3_agent_memory.service.grace import LOG_GRACE_MS, ORPHAN_AGE_MS, TRASH_GRACE_MS
 from s3_agent_memory.service.results import Consistency
 from s3_agent_memory.service.stored_index.head import IndexBrokenError
@@ -126,7 +125,7 @@ class Simulation:
         """Merge small groups, and let deletion rows grow old within one seed: rare things happen often."""
         with ExitStack() as stack:
             stack.enter_context(patch.object(merge_policy, "FAN_OUT", self.fan_out))
-            for module in (compactor, sweeper, reindexer, feed):
+            for module in (compactor, sweeper, reindexer):
                 # A mutation may have set it already.
                 if module.DELETION_AGE_MS == grace.DELETION_AGE_MS:
                     stack.enter_context(patch.object(module, "DELETION_AGE_MS", DELETION_AGE_MS))

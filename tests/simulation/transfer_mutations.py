@@ -10,7 +10,6 @@ from unittest.mock import patch
 from s3_agent_memory.service.events import feed
 from s3_agent_memory.service.transfer import bulk_writer
 
-_FOREVER_MS: Final = 10**15
 _DICE: Final = 1_500
 
 Mistake = tuple[str, Callable[[], list[Any]], int]
@@ -23,10 +22,19 @@ def _told_in_silence() -> list[Any]:
         present = original(self, *args, **options)
         if present is None:
             return None
-        tail = {feed._hash_of(item.row) for item in present.tail.values()}
+        tail = {feed._told(item.row) for item in present.tail.values()}
         return replace(present, rows=replace(present.rows, told=present.rows.told | tail))
 
     return [patch.object(feed.EventsFeed, "_look", look)]
+
+
+def _left_in_part() -> list[Any]:
+    original = feed._fresh_ids
+
+    def fresh_ids(manifest: Any, known: Any) -> Any:
+        return [item for item in original(manifest, known) if item in manifest.segment_ids]
+
+    return [patch.object(feed, "_fresh_ids", fresh_ids)]
 
 
 TRANSFER_MUTATIONS: Final[Mapping[str, Mistake]] = {
@@ -36,8 +44,13 @@ TRANSFER_MUTATIONS: Final[Mapping[str, Mistake]] = {
         _DICE,
     ),
     "feed_serves_any_cursor": (
-        "a cursor that stands on the log never ends",
-        lambda: [patch.object(feed, "DELETION_AGE_MS", _FOREVER_MS)],
+        "what was told from the log alone is not looked for when its entry is gone",
+        lambda: [patch.object(feed.EventsFeed, "_check_told", lambda *_args: None)],
+        _DICE,
+    ),
+    "feed_leaves_what_it_told_in_part": (
+        "a segment that was told in part and then replaced is passed over",
+        _left_in_part,
         _DICE,
     ),
     "feed_tells_in_silence": ("an entry of the log counts as told, and is not", _told_in_silence, _DICE),

@@ -8,7 +8,13 @@ import pytest
 
 from s3_agent_memory.domain.events import Event, EventType
 from s3_agent_memory.errors import CursorTooOldError, ValidationError
-from s3_agent_memory.service.events.cursor import CURSOR_LENGTH_MAX, SEEN_COUNT_MAX, FeedCursor, decode_cursor
+from s3_agent_memory.service.events.cursor import (
+    CURSOR_LENGTH_MAX,
+    SEEN_COUNT_MAX,
+    FeedCursor,
+    SeenChange,
+    decode_cursor,
+)
 from s3_agent_memory.service.grace import DELETION_AGE_MS, TRASH_GRACE_MS
 from tests.fakes.clock import HOUR, MINUTE
 from tests.unit.service.scenarios import die_at_request, try_to_die
@@ -263,8 +269,7 @@ def test_a_cursor_is_too_old_when_the_segments_it_stands_on_are_collected(world:
     assert again.alive == truth_of(world)
 
 
-def test_a_cursor_that_stands_on_the_log_ends_before_the_index_can_have_dropped_a_deletion(world: World) -> None:
-    """What it was told from the log is in no segment that it names, so nothing of it can be missed there."""
+def test_a_cursor_that_stands_on_the_log_ends_when_the_index_knows_nothing_of_what_it_was_told(world: World) -> None:
     remember(world, "gone")
     consumer = Consumer(world)
     consumer.poll()
@@ -276,7 +281,7 @@ def test_a_cursor_that_stands_on_the_log_ends_before_the_index_can_have_dropped_
         consumer.poll()
 
 
-def test_a_cursor_inside_a_segment_ends_before_the_index_can_have_dropped_a_deletion(world: World) -> None:
+def test_a_segment_that_was_told_in_part_is_told_to_its_end_although_it_was_replaced(world: World) -> None:
     for memory_id in ("a", "b", "c"):
         remember(world, memory_id)
     world.clean_up_log()
@@ -287,6 +292,24 @@ def test_a_cursor_inside_a_segment_ends_before_the_index_can_have_dropped_a_dele
     world.clean_up_log()
     world.clock.advance(2 * DELETION_AGE_MS / 1_000)
     merge_all(world)
+    assert world.snapshot.find(gone) is None
+    consumer.poll()
+    assert (consumer.alive, consumer.copy[gone]) == (truth_of(world), (1, True))
+
+
+def test_a_forget_that_died_and_is_repeated_late_ends_a_cursor_that_stands_on_the_log(world: World) -> None:
+    """The row of its deletion is old when it comes, so the next merge drops it."""
+    remember(world, "gone")
+    consumer = Consumer(world)
+    consumer.poll()
+    die_at_request(world, verb="put", key="/_index/log/")
+    try_to_die(lambda: world.memories.forget(NAMESPACE, "gone"))
+    world.clock.advance(2 * DELETION_AGE_MS / 1_000)
+    consumer.poll()
+    world.another_process().memories.forget(NAMESPACE, "gone")
+    world.clean_up_log()
+    merge_all(world)
+    assert world.snapshot.find("gone") is None
     with pytest.raises(CursorTooOldError, match="start again"):
         consumer.poll()
 
@@ -328,9 +351,8 @@ def test_changes_beyond_what_a_cursor_remembers_are_told_when_they_are_folded(wo
 
 def test_a_cursor_fits_into_a_url(world: World) -> None:
     names = [f"{number:013d}-{'f' * 16}" for number in range(60)]
-    full = FeedCursor(
-        frozenset(names), (names[0], 7), {2**64 - 1 - n: 2**64 - 1 for n in range(SEEN_COUNT_MAX)}, 10**13
-    )
+    seen = {2**64 - 1 - n: SeenChange(2**64 - 1, 2**54 + n, n % 2 == 0) for n in range(SEEN_COUNT_MAX)}
+    full = FeedCursor(frozenset(names), (names[0], 7), seen)
     text = full.encode(PLACE)
     assert len(text) < CURSOR_LENGTH_MAX
     assert decode_cursor(text, PLACE) == full

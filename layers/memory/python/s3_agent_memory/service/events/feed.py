@@ -6,20 +6,23 @@ name, a fold that lands late, and an import of old memories are new files like a
 
 A merge replaces segments that a consumer knows by one that it does not know. As long as the replaced ones can still be
 read, their rows are told apart from new ones, and a memory that is in neither is found out. Once they are collected
-the cursor is too old, and that is said. What was told from the log alone, or from the beginning of a segment, is in no
-segment that the cursor knows: such a cursor ends before the index can have dropped the row of a deletion after it.
+the cursor is too old, and that is said. A segment that was told in part is told to its end, replaced or not. What was
+told from the log alone must be in a segment once its entry is gone: a deletion may have come and left the index again.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final
+
+import numpy as np
 
 from s3_agent_memory.domain.clock import to_datetime
 from s3_agent_memory.domain.events import NOW, Event, EventPage, EventType
 from s3_agent_memory.domain.keys import Namespace
 from s3_agent_memory.domain.timestamps import parse_timestamp
 from s3_agent_memory.errors import CursorTooOldError, ThrottledError
+from s3_agent_memory.index.id_table import id_hash
 from s3_agent_memory.index.log import LogEntry
 from s3_agent_memory.index.manifest import Manifest
 from s3_agent_memory.index.row import RowMeta
@@ -27,12 +30,11 @@ from s3_agent_memory.index.segment import Segment
 from s3_agent_memory.service.events.cursor import (
     SEEN_COUNT_MAX,
     FeedCursor,
-    change_hash,
+    SeenChange,
     decode_cursor,
     entry_hash,
 )
-from s3_agent_memory.service.events.rows import NewRows, events_of
-from s3_agent_memory.service.grace import DELETION_AGE_MS
+from s3_agent_memory.service.events.rows import NewRows, events_of, missing_hashes
 from s3_agent_memory.service.runtime import Runtime
 from s3_agent_memory.service.stored_index.head import HeadStore, IndexBrokenError
 from s3_agent_memory.service.stored_index.index_reader import IndexReader
@@ -76,12 +78,7 @@ class EventsFeed:
             IndexBrokenError: the index must be rebuilt.
             ThrottledError: the index changed too fast to be read, several times over.
         """
-        # Before anything is read: what is deleted later leaves a row for a long time from then on.
-        now_ms = self._runtime.now_ms()
         known = FeedCursor() if cursor in (None, NOW) else decode_cursor(cursor, namespace)
-        if (known.seen or known.partial) and now_ms - known.made_ms > DELETION_AGE_MS // 2:
-            raise CursorTooOldError(_TOO_OLD)
-        known = replace(known, made_ms=now_ms)
         broken: IndexBrokenError | None = None
         for _ in range(_ATTEMPT_COUNT_MAX):
             try:
@@ -120,23 +117,48 @@ class EventsFeed:
         read = self._reader.entries(namespace, wanted)
         if read.gone:
             return None
-        fresh = _fresh_ids(head.manifest, known) if with_rows else []
-        return _Present(
+        fresh_ids = _fresh_ids(head.manifest, known) if with_rows else []
+        in_use = [item for item in fresh_ids if item in head.manifest.segment_ids]
+        fresh = [
+            *self._replaced(namespace, frozenset(fresh_ids).difference(in_use)),
+            *self._reader.segments(namespace, in_use),
+        ]
+        replaced = self._replaced(namespace, known.segments - head.manifest.segment_ids)
+        present = _Present(
             manifest=head.manifest,
             log_hashes=log_hashes,
             tail={entry_hash(key): read.found[key] for key in wanted if key in read.found},
             rows=NewRows(
-                self._reader.segments(namespace, fresh),
-                self._replaced(namespace, known.segments - head.manifest.segment_ids),
-                frozenset(known.seen.values()),
+                fresh,
+                replaced,
+                frozenset((item.id_hash, item.rank) for item in known.seen.values()),
             ),
         )
+        if with_rows:
+            self._check_told(namespace, known, present)
+        return present
 
     def _replaced(self, namespace: Namespace, segment_ids: frozenset[str]) -> list[Segment]:
         try:
             return self._reader.segments(namespace, sorted(segment_ids))
         except IndexBrokenError as error:
             raise CursorTooOldError(_TOO_OLD) from error
+
+    def _check_told(self, namespace: Namespace, known: FeedCursor, present: _Present) -> None:
+        """Check that what was told from the log alone is in a segment, once its entry has left the log or was folded.
+
+        Raises:
+            CursorTooOldError: the index knows nothing of it any more, so nobody can say what became of it.
+        """
+        loose = {entry: item for entry, item in known.seen.items() if item.is_loose and not item.is_deletion}
+        settled = [item.id_hash for entry, item in loose.items() if not present.log_hashes.get(entry)]
+        missing = missing_hashes(np.array(settled, np.uint64), [*present.rows.fresh, *present.rows.known])
+        if len(missing):
+            # What looked loose only because its fold was merged at once is in a segment that the consumer knows.
+            others = self._reader.segments(namespace, sorted(known.segments & present.manifest.segment_ids))
+            missing = missing_hashes(missing, others)
+        if len(missing):
+            raise CursorTooOldError(_TOO_OLD)
 
     def _page(self, namespace: Namespace, known: FeedCursor, present: _Present, limit: int) -> EventPage:
         events: list[Event] = []
@@ -149,13 +171,17 @@ class EventsFeed:
                 events += events_of(row)
             if len(rows) > left:
                 partial = (segment_id, rows[left][0])
-                cursor = FeedCursor(frozenset(done), partial, known.seen, known.made_ms)
+                cursor = FeedCursor(frozenset(done), partial, known.seen)
                 return EventPage(events=tuple(events), cursor=cursor.encode(namespace), has_more=True)
             left -= len(rows)
             done.add(segment_id)
+            if segment_id not in present.manifest.segment_ids:
+                # It is known now, and what has left the index since can be told from it: on the next page.
+                cursor = FeedCursor(frozenset(done), None, known.seen)
+                return EventPage(events=tuple(events), cursor=cursor.encode(namespace), has_more=True)
         told = dict(islice(present.tail.items(), left))
         for entry in told.values():
-            if entry.row.rank > present.rows.best_rank(entry.row.id) and _hash_of(entry.row) not in present.rows.told:
+            if entry.row.rank > present.rows.best_rank(entry.row.id) and _told(entry.row) not in present.rows.told:
                 events += events_of(entry.row)
         events += self._vanished(namespace, present, limit)
         cursor = _after(present, known, told)
@@ -185,7 +211,10 @@ class EventsFeed:
 
 
 def _fresh_ids(manifest: Manifest, known: FeedCursor) -> list[str]:
-    return [item.id for item in manifest.segments if item.id not in known.segments]
+    """Return the segments that are to be told; first what was told in part, even if it was replaced meanwhile."""
+    fresh = [item.id for item in manifest.segments if item.id not in known.segments]
+    begun = [] if known.partial is None or known.partial[0] in fresh else [known.partial[0]]
+    return [*begun, *fresh]
 
 
 def _after(present: _Present, known: FeedCursor, told: Mapping[int, LogEntry]) -> FeedCursor:
@@ -193,12 +222,13 @@ def _after(present: _Present, known: FeedCursor, told: Mapping[int, LogEntry]) -
 
     Entries are remembered as long as they can be read, for one whose fold was merged away looks unfolded once more.
     """
-    changes = {**known.seen, **{entry: _hash_of(item.row) for entry, item in told.items()}}
+    changes = {entry: (item.id_hash, item.rank) for entry, item in known.seen.items()}
+    changes |= {entry: _told(item.row) for entry, item in told.items()}
     listed: Sequence[tuple[int, bool]] = [item for item in present.log_hashes.items() if item[0] in changes]
     by_need = sorted(listed, key=lambda item: not item[1])
-    seen = {entry: changes[entry] for entry, _ in by_need[:SEEN_COUNT_MAX]}
-    return FeedCursor(present.manifest.segment_ids, None, seen, known.made_ms)
+    seen = {entry: SeenChange(*changes[entry], is_loose) for entry, is_loose in by_need[:SEEN_COUNT_MAX]}
+    return FeedCursor(present.manifest.segment_ids, None, seen)
 
 
-def _hash_of(row: RowMeta) -> int:
-    return change_hash(row.id, row.rank)
+def _told(row: RowMeta) -> tuple[int, int]:
+    return id_hash(row.id), row.rank

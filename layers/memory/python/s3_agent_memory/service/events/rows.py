@@ -10,10 +10,9 @@ import numpy.typing as npt
 from s3_agent_memory.domain.clock import to_datetime
 from s3_agent_memory.domain.events import Event, EventType
 from s3_agent_memory.domain.validity import MemoryVersion
-from s3_agent_memory.index.id_table import IdTable
+from s3_agent_memory.index.id_table import IdTable, id_hash
 from s3_agent_memory.index.row import RowMeta
 from s3_agent_memory.index.segment import Segment
-from s3_agent_memory.service.events.cursor import change_hash
 
 _CHUNK_ROWS: Final = 8_192
 _Ranks = npt.NDArray[np.uint64]
@@ -26,12 +25,12 @@ class NewRows:
     Attributes:
         fresh: the new segments, in the order of the manifest.
         known: segments it knows that are no longer in use; rows of theirs were merged into new ones.
-        told: ``change_hash`` of changes it was told from the log.
+        told: changes it was told from the log: the hash of the id, and the rank.
     """
 
     fresh: Sequence[Segment]
     known: Sequence[Segment]
-    told: Set[int]
+    told: Set[tuple[int, int]]
 
     def untold(self, index: int, start: int) -> Iterator[tuple[int, RowMeta]]:
         """Yield the rows of ``fresh[index]`` from a position on that say something new, each with its position."""
@@ -44,7 +43,7 @@ class NewRows:
             is_new = ranks > np.maximum(best_ranks(table, self.known), best_ranks(table, self.fresh[:index]))
             is_new &= ranks >= best_ranks(table, self.fresh[index + 1 :])
             for place in np.flatnonzero(is_new).tolist():
-                if change_hash(ids[place], int(ranks[place])) not in self.told:
+                if (id_hash(ids[place]), int(ranks[place])) not in self.told:
                     yield first + place, segment.meta(first + place)
 
     def best_rank(self, memory_id: str) -> int:
@@ -65,6 +64,13 @@ class NewRows:
             is_gone = (best_ranks(table, self.fresh) == 0) & (ranks >= best_ranks(table, others))
             for position in rows[is_gone].tolist():
                 yield segment.meta(position)
+
+
+def missing_hashes(hashes: npt.NDArray[np.uint64], segments: Sequence[Segment]) -> npt.NDArray[np.uint64]:
+    """Return those of some hashes of ids that no segment has a row of."""
+    for segment in segments:
+        hashes = hashes[~np.isin(hashes, segment.id_table.hashes)]
+    return hashes
 
 
 def best_ranks(table: IdTable, segments: Sequence[Segment]) -> _Ranks:

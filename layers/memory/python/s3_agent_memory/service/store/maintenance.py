@@ -164,8 +164,7 @@ class StoreMaintenance(StoreConsolidation):
         above the one you have, or equal and ``forgotten``.
 
         A cursor serves for at least ten minutes, and an hour where the index is not merged very often; beyond that as
-        long as no index file it stands on was merged away and collected; three and a half days if it stands on the log
-        or inside an index file.
+        long as no index file it stands on was merged away and collected.
 
         Args:
             cursor: of the page before; None begins with everything there is, ``"now"`` with the next change.
